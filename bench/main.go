@@ -1,0 +1,23 @@
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	args := os.Args[1:]
+	run := drive
+	if len(args) > 0 {
+		switch args[0] {
+		case "load":
+			run, args = loadOnce, args[1:]
+		case "iocopy":
+			run, args = ioCopy, args[1:]
+		}
+	}
+	if err := run(args); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
