@@ -3,9 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 )
 
 func main() {
+	// Cores and the death signal of children belong to a thread: all children
+	// are started from this one.
+	runtime.LockOSThread()
 	args := os.Args[1:]
 	run := drive
 	if len(args) > 0 {
