@@ -79,12 +79,27 @@ func bytesText(n int) string {
 }
 
 // timed gives a case its times. Sessions of T4 rest first: balancers free
-// memory some time after a session's last byte.
-func (c testCase) timed(warm, measured time.Duration) load.Spec {
+// memory some time after a session's last byte. The plain Go relay has six
+// descriptors for a session, so it gets as many sessions as a process carries.
+func (c testCase) timed(warm, measured time.Duration, contender string) load.Spec {
 	s := c.spec
 	s.Warm, s.For = warm, measured
 	if c.test == "T4" {
 		s.Warm, s.For = time.Second, time.Second
+		if contender == "go" {
+			s.Conns = 3000
+		}
 	}
 	return s
+}
+
+// rounds of a case. Memory hardly varies, and T4 takes long.
+func (c testCase) rounds(o *options) int {
+	if c.test != "T4" {
+		return o.rounds
+	}
+	if o.quick {
+		return 1
+	}
+	return min(o.rounds, 3)
 }

@@ -99,7 +99,7 @@ func runTest(ctx context.Context, o *options, field []contender, group []testCas
 	}
 	for _, c := range group {
 		cell := newCell(c, field)
-		for round := range o.rounds {
+		for round := range c.rounds(o) {
 			for i := range up {
 				// Another one begins each round: none always runs on what one
 				// particular other left behind.
@@ -151,7 +151,7 @@ func restart(o *options, r *running, dir string) (*running, error) {
 
 // measure runs the generator once against one contender.
 func measure(ctx context.Context, o *options, c testCase, r *running) (*load.Result, error) {
-	spec := c.timed(o.warm, o.measured)
+	spec := c.timed(o.warm, o.measured, r.name)
 	spec.CPU, spec.Servers, spec.Pids, spec.Target = o.loadCPU, r.servers, r.pids, r.bind()
 	if r.command == nil {
 		spec.Target = r.servers[0]

@@ -33,7 +33,7 @@ func parseOptions(args []string) (*options, error) {
 	f.BoolVar(&o.quick, "quick", false, "under two minutes: fewer tests, peers and rounds")
 	f.BoolVar(&o.list, "list", false, "name the tests and stop")
 	f.StringVar(&o.sluice, "sluice", "", "binary of sluice, or several to compare: old=PATH,new=PATH (default: built from this module; none: without)")
-	f.StringVar(&o.peers, "peers", "", "others: haproxy,haproxy-splice,nginx,go,direct (default the first four, two with -quick)")
+	f.StringVar(&o.peers, "peers", "", "others: haproxy,haproxy-splice,haproxy-auto,nginx,go,direct (default the first four, two with -quick)")
 	f.StringVar(&o.haproxy, "haproxy", "haproxy", "program of haproxy")
 	f.StringVar(&o.nginx, "nginx", "nginx", "program of nginx")
 	f.IntVar(&o.rounds, "rounds", 0, "rounds, each contender once in each (default 5, 3 with -quick)")

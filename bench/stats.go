@@ -31,13 +31,18 @@ func positive(v float64) float64 {
 var (
 	mRate  = metric{"rate", true, func(r *load.Result) float64 { return positive(r.Rate()) }}
 	mCPU   = metric{"cpu", false, func(r *load.Result) float64 { return positive(perUnit(r, r.Use.Balancer)) }}
-	mWhole = metric{"whole", false, func(r *load.Result) float64 { return positive(perUnit(r, r.Use.Balancer+r.Use.Kernel)) }}
+	mWhole = metric{"whole", false, wholeCPU}
 	mP50   = metric{"p50", false, func(r *load.Result) float64 { return positive(r.P50) }}
 	mP99   = metric{"p99", false, func(r *load.Result) float64 { return positive(r.P99) }}
 	mP999  = metric{"p99.9", false, func(r *load.Result) float64 { return positive(r.P999) }}
 	mRSS   = metric{"rss", false, func(r *load.Result) float64 { return positive(r.Idle.RSS) }}
 	mPSS   = metric{"pss", false, func(r *load.Result) float64 { return positive(r.Idle.PSS) }}
 )
+
+// wholeCPU has none for direct, where there is no balancer.
+func wholeCPU(r *load.Result) float64 {
+	return perUnit(r, positive(r.Use.Balancer)+r.Use.Kernel)
+}
 
 // median of what is a number.
 func median(v []float64) float64 {

@@ -114,7 +114,7 @@ func (c *cell) print(w io.Writer) {
 			q := c.ratio(col.metric, k)
 			fmt.Fprintf(t, "   %s\t%s\t", figure(median(c.values(col.metric, k))*col.scale), times(q.mid))
 			if col.spread {
-				fmt.Fprintf(t, "%s-%s\t", times(q.lo), times(q.hi))
+				fmt.Fprint(t, q.spread(), "\t")
 			}
 		}
 		fmt.Fprintln(t, c.tail(k))
@@ -187,6 +187,13 @@ func times(v float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.2f", v)
+}
+
+func (q ratio) spread() string {
+	if math.IsNaN(q.mid) {
+		return "-"
+	}
+	return times(q.lo) + "-" + times(q.hi)
 }
 
 // printTargets holds sluice against what it must reach.
