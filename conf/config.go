@@ -21,6 +21,8 @@ type Config struct {
 
 // Process is what holds for the whole process.
 type Process struct {
+	Line int // 0: the file has no [process]
+
 	Shards          int // 0: one for each usable CPU
 	MaxConnections  int // 0: what the descriptor limit carries
 	ShutdownTimeout time.Duration

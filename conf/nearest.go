@@ -3,10 +3,10 @@ package conf
 import "strings"
 
 // nearest is the word that was probably meant by s, or "" when none is near: the same but for case and dashes,
-// one that begins or ends with s, or one within a third of its letters.
+// one within a third of its letters, or one that begins or ends with s.
 func nearest(s string, words []string) string {
 	plain := strings.NewReplacer("-", "_", "_", "_").Replace(strings.ToLower(s))
-	best, least := "", max(2, len(s)/3)+1
+	best, least := "", min(max(2, len(s)/3), len(s)/2)+1
 	for _, w := range words {
 		if d := distance(plain, w); d < least {
 			best, least = w, d

@@ -24,6 +24,7 @@ type table struct {
 type source struct {
 	file     string
 	lines    lines
+	tables   []*table // all of them, in the order in which they were asked for
 	errors   Errors
 	warnings []Warning
 }
@@ -40,7 +41,12 @@ func read[T any](t *table, key string, dst *T, parse parser[T]) {
 		return
 	}
 	*dst = v
-	if isLater(t.kind+"."+key, fmt.Sprint(v)) {
+	t.refuseLater(key, fmt.Sprint(v))
+}
+
+// refuseLater refuses a value that asks for what is not built yet.
+func (t *table) refuseLater(key, value string) {
+	if isLater(t.kind+"."+key, value) {
 		t.fail(key, notSupported)
 	}
 }
@@ -108,6 +114,7 @@ func (t *table) child(key, index string, values map[string]any) *table {
 		c.name = under(t.name, key) + "." + name
 	}
 	c.line = t.lines.at(c.path)
+	t.tables = append(t.tables, c)
 	return c
 }
 
@@ -125,6 +132,43 @@ func (t *table) done() {
 			t.fail(shown(key), "unknown key%s", t.hint(key))
 		}
 	}
+}
+
+// homes are the tables that do have the key.
+func homes(key string) []string {
+	var out []string
+	for _, t := range vocabulary() {
+		if t.kind != "defaults" && slices.Contains(t.known, key) && !slices.Contains(out, t.title()) {
+			out = append(out, t.title())
+		}
+	}
+	return out
+}
+
+// vocabulary is every table of the format, with the keys that are known in it.
+func vocabulary() []*table {
+	s := new(source)
+	root := s.root(nil)
+	newReading(root).read()
+	listener, pool := root.child("listeners", "[]", nil), root.child("pools", "[]", nil)
+	new(Listener).read(listener)
+	new(Pool).read(pool)
+	new(Pool).readCheck(pool, Check{})
+	new(Route).read(listener.child("routes", "[]", nil))
+	new(Certificate).read(listener.child("tls", "", nil).child("certificates", "[]", nil))
+	new(Server).read(pool.child("servers", "[]", nil))
+	return s.tables
+}
+
+// title is the table's header in the file.
+func (t *table) title() string {
+	switch {
+	case t.kind == "":
+		return "no table"
+	case strings.HasSuffix(t.path, "]"):
+		return "[[" + t.kind + "]]"
+	}
+	return "[" + t.kind + "]"
 }
 
 // hint says what an unknown key may have been meant for.

@@ -38,6 +38,10 @@ func show(raw any) string {
 		return "a table"
 	case time.Time:
 		return "a date"
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+			return strconv.FormatFloat(v, 'f', 1, 64) // else 1.0 would look like the whole number it is not
+		}
 	}
 	return fmt.Sprint(raw)
 }
@@ -166,6 +170,17 @@ func seconds(high time.Duration) parser[time.Duration] {
 		d, err := duration(raw)
 		if err == nil && (d%time.Second != 0 || d > high) {
 			err = wrong(raw, fmt.Sprintf("whole seconds from 0s to %ds", high/time.Second))
+		}
+		return d, err
+	}
+}
+
+// someSeconds is seconds without none.
+func someSeconds(high time.Duration) parser[time.Duration] {
+	return func(raw any) (time.Duration, error) {
+		d, err := seconds(high)(raw)
+		if err == nil && d == 0 {
+			err = wrong(raw, fmt.Sprintf("whole seconds from 1s to %ds", high/time.Second))
 		}
 		return d, err
 	}
