@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/pprof"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+const defaultFile = "/etc/sluice/sluice.toml"
+
+func newRun() *cobra.Command {
+	file := defaultFile
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Serve in the foreground",
+		Long: `Serve in the foreground.
+
+SIGTERM and SIGINT stop: listeners close, sessions may go on for process.shutdown_timeout; a second one cuts them.
+SIGHUP reads the configuration again, SIGUSR1 opens the log file again, SIGQUIT prints the goroutines' stacks.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(file, cmd.ErrOrStderr()) },
+	}
+	cmd.Flags().StringVarP(&file, "config", "c", defaultFile, "configuration `FILE`")
+	return cmd
+}
+
+// run serves until a signal ends it.
+func run(file string, stderr io.Writer) error {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGQUIT,
+		unix.SIGPIPE) // SIGPIPE: a reader of our log that goes away must not take us along
+	defer signal.Stop(signals)
+	cfg, warnings, err := load(file, stderr)
+	if err != nil {
+		return err
+	}
+	lim, err := limitsFor(cfg)
+	if err != nil {
+		return err
+	}
+	out, err := openLog(cfg.Log.Output)
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	log := newLogger(out, cfg.Log)
+	b, err := build(cfg, log, lim, nil)
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		log.Warn("configuration", "warning", w.String())
+	}
+	log.Info("limits", lim.args()...)
+	return b.serve(file, signals, out)
+}
+
+// serve runs the balancer and answers signals until it has ended.
+func (b *balancer) serve(file string, signals <-chan os.Signal, out *logWriter) error {
+	runtime.GOMAXPROCS(b.limits.shards + 1) // one more for everything that is not a shard
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- b.server.Run(ctx) }()
+	b.log.Info("serving", "config", file, "listeners", b.listening(), "pools", len(b.cfg.Pools), "version", version())
+	again := time.NewTicker(resolveAgain)
+	defer again.Stop()
+	ramp := time.NewTimer(0)
+	defer ramp.Stop()
+	for {
+		select {
+		case err := <-ended:
+			b.log.Info("stopped")
+			return err
+		case s := <-signals:
+			b.signal(s, ctx, stop, file, out)
+		case <-again.C:
+			b.upkeep()
+		case now := <-ramp.C:
+			ramp.Reset(b.ramps(now))
+		}
+	}
+}
+
+func (b *balancer) signal(s os.Signal, ctx context.Context, stop func(), file string, out *logWriter) {
+	switch s {
+	case unix.SIGTERM, unix.SIGINT:
+		if ctx.Err() == nil {
+			b.log.Info("stopping", "signal", s.String(), "sessions", b.server.Stats().Sessions, "timeout", b.cfg.Process.ShutdownTimeout)
+			stop()
+		} else {
+			b.log.Warn("stopping at once", "signal", s.String())
+			b.server.Close()
+		}
+	case unix.SIGHUP:
+		if ctx.Err() == nil {
+			b.reload(file)
+		}
+	case unix.SIGUSR1:
+		if err := out.reopen(); err != nil {
+			b.log.Error("log not opened again", "error", err)
+		}
+	case unix.SIGUSR2:
+		b.log.Warn("SIGUSR2 ignored: upgrade in place is not built; restart instead")
+	case unix.SIGQUIT:
+		pprof.Lookup("goroutine").WriteTo(out, 2)
+	}
+}
+
+// reload reads the file again. One with errors, or whose listeners cannot be bound, changes nothing.
+func (b *balancer) reload(file string) {
+	begun := time.Now()
+	var said lineLogger = func(line string) { b.log.Error("reload", "problem", line) }
+	cfg, _, err := load(file, said)
+	if err == nil {
+		err = b.change(cfg)
+	}
+	if err != nil {
+		b.log.Error("reload refused, the configuration from before stays", "config", file, "error", err)
+		return
+	}
+	b.log.Info("reloaded", "config", file, "listeners", b.listening(), "pools", len(cfg.Pools), "took", time.Since(begun))
+}
+
+// listening is every address that is listened on.
+func (b *balancer) listening() []string {
+	var all []string
+	for _, l := range b.cfg.Listeners {
+		all = append(all, b.server.Addrs(l.Name)...)
+	}
+	return all
+}

@@ -1,0 +1,2 @@
+// Package pick decides which server is next.
+package pick
