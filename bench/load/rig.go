@@ -46,11 +46,10 @@ type epollSet struct {
 	n, i   int // bulk: events[i:n] are still to be served
 }
 
-const (
-	quickEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
-	// What hangs this long after the end of a phase is a failure.
-	patience = 3 * time.Second
-)
+const quickEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
+
+// What hangs this long after the end of a phase is a failure.
+var patience = 3 * time.Second
 
 func newSet(events int) (*epollSet, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
