@@ -156,13 +156,12 @@ func (c *cell) printErrors(w io.Writer) {
 	}
 }
 
-// noise is the share of all cores that neither the contenders nor the
-// generator nor the kernel used, in percent.
+// noise is the median disturbance in percent.
 func (c *cell) noise() float64 {
 	var v []float64
 	for _, rounds := range c.Rounds {
 		for _, r := range rounds {
-			v = append(v, 100*r.Use.Others/(r.Use.Wall*1e9*float64(runtime.NumCPU())))
+			v = append(v, 100*disturbance(r))
 		}
 	}
 	return median(v)
