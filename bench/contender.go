@@ -64,8 +64,6 @@ func sluice(name, path string) contender {
 	return contender{name, func(dir string, l layout) ([]string, error) {
 		f, err := write(dir, "sluice.toml", `[process]
 shards = 1
-[admin]
-listen = "unix:%s/admin.sock"
 [[listeners]]
 name = "b"
 bind = %q
@@ -73,7 +71,7 @@ pool = "p"
 [[pools]]
 name = "p"
 balance = "round_robin"
-%s`, dir, l.bind(), l.each("[[pools.servers]]\nname = \"s{i}\"\naddress = \"{addr}\"\n"))
+%s`, l.bind(), l.each("[[pools.servers]]\nname = \"s{i}\"\naddress = \"{addr}\"\n"))
 		return []string{path, "run", "-c", f}, err
 	}}
 }
