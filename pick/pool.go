@@ -220,7 +220,11 @@ func (p *Pool) publishLocked(now time.Time) {
 		}
 	}
 	p.gen++
-	p.set.Store(&Set{Gen: p.gen, Panic: panicking, members: members, tiers: p.pickers(usable, members)})
+	set := &Set{Gen: p.gen, Panic: panicking, members: members}
+	if tiers := p.pickers(usable, members); len(tiers) > 0 {
+		set.first, set.lower = tiers[0].picker, tiers[1:]
+	}
+	p.set.Store(set)
 }
 
 // tieredLocked returns the entries in the order of their tiers.
