@@ -58,27 +58,45 @@ func (b *Balancer) state() *State {
 // Pick returns the server that is next, or nil if none may be picked. It takes no
 // slot: policies that look at sessions need [Balancer.Acquire].
 func (b *Balancer) Pick(key uint64) *Server {
-	set := b.Set()
-	st := b.state()
+	set, st := b.Set(), b.state()
+	b.tell(set, st)
 	i := set.Pick(st, key, nil)
 	b.states.Put(st)
-	if i < 0 {
-		return nil
-	}
-	return set.At(i)
+	return set.server(i)
 }
 
 // Acquire returns the server that is next with one of its slots taken, or nil if
 // all are full. The caller gives the slot back with [Server.Release].
 func (b *Balancer) Acquire(key uint64) *Server {
-	set := b.Set()
-	st := b.state()
+	set, st := b.Set(), b.state()
+	b.tell(set, st)
 	i := set.Acquire(st, key, nil)
 	b.states.Put(st)
+	return set.server(i)
+}
+
+// server is At, or nil for -1.
+func (set *Set) server(i int) *Server {
 	if i < 0 {
 		return nil
 	}
-	return set.At(i)
+	return set.members[i].Server
+}
+
+// tell sets the time of a State if the policy asks for it: a reading of the clock
+// costs as much as ten picks.
+func (b *Balancer) tell(set *Set, st *State) {
+	if set.timed {
+		st.Now = b.now()
+	}
+}
+
+// now is the clock of the Balancer's States.
+func (b *Balancer) now() int64 { return int64(time.Since(b.born)) }
+
+// Observe is [Server.Observe] by the Balancer's clock.
+func (b *Balancer) Observe(s *Server, connect, firstByte time.Duration) {
+	s.Observe(b.now(), connect, firstByte)
 }
 
 // Try calls f with one server after another, none twice, until f succeeds, tries
@@ -92,7 +110,7 @@ func (b *Balancer) Try(key uint64, tries int, f func(*Server) error) (*Server, e
 	var errs []error
 	for range tries {
 		st := b.state()
-		st.Now = int64(time.Since(b.born))
+		b.tell(set, st)
 		i := set.Acquire(st, key, tried)
 		b.states.Put(st)
 		if i < 0 {
@@ -115,11 +133,10 @@ func (b *Balancer) attempt(s *Server, f func(*Server) error) (err error) {
 			s.Release()
 		}
 	}()
-	began := time.Since(b.born)
+	began := time.Now()
 	err = f(s)
 	done = true
-	ended := time.Since(b.born)
-	s.Observe(int64(ended), max(ended-began, 1), 0)
+	b.Observe(s, time.Since(began), 0)
 	return err
 }
 

@@ -12,7 +12,11 @@ func LeastConn(members []Member) Picker {
 	if l.idle() {
 		return nobody{}
 	}
-	return &leastConn{l, newCycle(l.ws)}
+	c := &leastConn{loads: l, cycle: newCycle(l.ws)}
+	for i, s := range l.servers {
+		c.paces = append(c.paces, pace{s, 1 / float64(l.ws[i])})
+	}
+	return c
 }
 
 // loads is a group that is compared by sessions for weight.
@@ -40,6 +44,13 @@ func (l *loads) busier(a, b int) bool {
 type leastConn struct {
 	loads
 	cycle *cycle
+	paces []pace // of all, if weights differ
+}
+
+// A pace is what a server's load is computed from.
+type pace struct {
+	server  *Server
+	inverse float64 // of the weight
 }
 
 func (l *leastConn) Pick(st *State, _ uint64, tried []int) int {
@@ -74,19 +85,20 @@ func (l *leastConn) fewest() (best, ties int) {
 	return best, ties
 }
 
-// lightest is fewest for weights that differ.
+// lightest is fewest for weights that differ. It multiplies by the inverse of the
+// weight, which is half the work of comparing products, and takes for a tie what
+// is equal but for the rounding: two loads that differ do so by more.
 func (l *leastConn) lightest() (best, ties int) {
-	low, weight := uint64(1), uint64(0) // infinitely busy
-	ws := l.ws[:len(l.servers)]
-	for i, s := range l.servers {
-		n, w := uint64(s.active.Load()), ws[i]
-		mine, its := n*weight, low*w
-		if mine > its {
+	const rounding = 1e-15
+	low, high := math.Inf(1), math.Inf(1)
+	for i, p := range l.paces {
+		load := float64(p.server.active.Load()) * p.inverse
+		if load > high {
 			continue
 		}
 		ties++
-		if mine < its {
-			best, low, weight, ties = i, n, w, 0
+		if load < low {
+			best, low, high, ties = i, load*(1-rounding), load*(1+rounding), 0
 		}
 	}
 	return best, ties

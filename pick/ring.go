@@ -1,6 +1,9 @@
 package pick
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // RingHash places servers and keys on a circle; a key goes to the next server
 // clockwise: consistent hashing (Karger et al. 1997) in the manner of ketama (2007),
@@ -37,8 +40,8 @@ const rankBits = 24
 
 func newRing(g group) *ring {
 	r := &ring{placed: newPlaced(g), order: g.byIdentity()}
-	var points []uint64
-	scale := r.scale()
+	scale, sum := r.scale()
+	points := make([]uint64, 0, sum)
 	for rank, i := range r.order {
 		m := g.members[i]
 		for k := range pointsOf(m, scale) {
@@ -60,39 +63,39 @@ func pointsOf(m Member, scale uint) uint64 {
 	return max(1, w*ringPoints/100>>scale)
 }
 
-// scale is the smallest power of two that keeps the ring within bounds.
-func (r *ring) scale() uint {
+// scale is the smallest power of two that keeps the ring within bounds, and the
+// number of its points.
+func (r *ring) scale() (scale uint, sum uint64) {
 	most := max(ringCap, uint64(len(r.members))*ringPoints)
-	for scale := uint(0); ; scale++ {
-		var sum uint64
+	for ; ; scale++ {
+		sum = 0
 		for _, m := range r.members {
 			sum += pointsOf(m, scale)
 		}
 		if sum <= most {
-			return scale
+			return scale, sum
 		}
 	}
 }
 
 // sort files the points by arc and sorts each arc, which holds one or two.
 func (r *ring) sort(points []uint64) {
-	arcs := 1 << bits.Len(uint(len(points)))
+	arcs := 1 << (bits.Len(uint(len(points))) - 1)
 	r.shift = uint(64 - bits.TrailingZeros(uint(arcs)))
-	r.guide = make([]int32, arcs+1)
+	ends := make([]int32, arcs+1) // counted one arc ahead, then summed up, is where arcs begin
 	for _, p := range points {
-		r.guide[p>>r.shift+1]++
+		ends[p>>r.shift+1]++
 	}
 	for a := range arcs {
-		r.guide[a+1] += r.guide[a]
+		ends[a+1] += ends[a]
 	}
+	r.guide = slices.Clone(ends)
 	r.points = make([]uint64, len(points))
-	filled := make([]int32, arcs)
 	for _, p := range points {
 		arc := p >> r.shift
-		first := r.guide[arc]
-		at := first + filled[arc]
-		filled[arc]++
-		for ; at > first && r.points[at-1] > p; at-- {
+		at := ends[arc]
+		ends[arc]++
+		for ; at > r.guide[arc] && r.points[at-1] > p; at-- {
 			r.points[at] = r.points[at-1]
 		}
 		r.points[at] = p

@@ -15,6 +15,7 @@ type Set struct {
 	members []Member
 	first   Picker // of the upper tier; nil: nobody may be picked
 	lower   []tier
+	timed   bool // the policy wants to know the time, see State.Now
 }
 
 // A tier is a run of members that are used alike, once the tiers above have
