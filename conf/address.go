@@ -92,7 +92,7 @@ func cutPort(s string) (host string, port uint16, ok bool) {
 	}
 	digits := s[i+1:]
 	n, err := strconv.ParseUint(digits, 10, 16)
-	if err != nil || digits[0] == '+' {
+	if err != nil || digits[0] == '0' || digits[0] == '+' { // 080 is octal to some
 		n = 0
 	}
 	return s[:i], uint16(n), true
