@@ -88,7 +88,7 @@ func (s *source) parse(text []byte) (map[string]any, bool) {
 	return values, true
 }
 
-// refuseRepeats finds what the library lets pass: "a.b = 1" and then "a = {}", which takes the first away unheard.
+// refuseRepeats finds what the library lets pass: of "a.b = 1" and then "a = 2" it drops the second unheard.
 func (s *source) refuseRepeats() {
 	for _, r := range s.lines.twice {
 		text := fmt.Sprintf("defined at line %d already", r.first)

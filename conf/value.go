@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -245,10 +246,12 @@ type itemError struct {
 
 func (e itemErrors) Error() string { return e[0].Error() }
 
-// oneOrList accepts one value in place of a list of one.
-func oneOrList[T any](item parser[T]) parser[[]T] {
+// oneOrMore accepts a list that is not empty, or one value in place of a list of one.
+func oneOrMore[T any](item parser[T], want string) parser[[]T] {
 	return func(raw any) ([]T, error) {
-		if _, ok := raw.([]any); ok {
+		if items, ok := raw.([]any); ok && len(items) == 0 {
+			return nil, errors.New("got an empty list, want " + want)
+		} else if ok {
 			return list(item)(raw)
 		}
 		v, err := item(raw)
