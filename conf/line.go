@@ -65,17 +65,17 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// next steps over one byte and counts lines.
+// next steps over one byte, if there is one, and counts lines.
 func (s *scanner) next() {
 	if s.peek() == '\n' {
 		s.line++
 	}
-	s.pos++
+	s.pos = min(s.pos+1, len(s.text))
 }
 
 // skip steps over prefix if it is next.
 func (s *scanner) skip(prefix string) bool {
-	if !strings.HasPrefix(s.text[min(s.pos, len(s.text)):], prefix) {
+	if !strings.HasPrefix(s.text[s.pos:], prefix) {
 		return false
 	}
 	s.line += strings.Count(prefix, "\n")
