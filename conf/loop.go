@@ -1,5 +1,7 @@
 package conf
 
+import "strings"
+
 // A loop is a server that leads back to the listener it serves: the first client would be passed round until the last
 // descriptor is gone. It may take several hops: one listener's server is the next listener's address.
 
@@ -80,25 +82,23 @@ func leads(hops [][]hop, from, to int, seen map[int]bool) bool {
 // reachedBy reports whether a connect to a reaches one of the addresses that l binds.
 func (l *Listener) reachedBy(a Address) bool {
 	for _, b := range l.Bind {
-		if !a.IsZero() && (a == b || l.anyTakes(b, a)) {
+		if !a.IsZero() && (a == b || l.takes(b, a)) {
 			return true
 		}
 	}
 	return false
 }
 
-// anyTakes reports whether b is 0.0.0.0 or [::], and takes what connects to a, an address of this host. [::] takes
-// IPv4 too unless the listener says v6_only.
-func (l *Listener) anyTakes(b, a Address) bool {
+// takes reports whether b, an address with another text than a, takes what connects to a.
+func (l *Listener) takes(b, a Address) bool {
+	at, to := b.IP.Addr(), a.IP.Addr()
 	switch {
-	case !b.IP.IsValid() || !b.IP.Addr().IsUnspecified() || !a.isLoopback() || a.PortNumber() != b.PortNumber():
+	case !at.IsValid() || a.PortNumber() != b.PortNumber():
 		return false
-	case b.IP.Addr().Is4():
-		return !a.IP.Addr().Is6()
+	case strings.EqualFold(a.Host, "localhost"):
+		return at.IsLoopback() || at.IsUnspecified()
+	case !at.IsUnspecified() || !to.IsLoopback():
+		return false
 	}
-	return !l.V6Only || !a.IP.Addr().Is4()
-}
-
-func (a Address) isLoopback() bool {
-	return a.Host == "localhost" || a.IP.IsValid() && a.IP.Addr().IsLoopback()
+	return at.Is4() == to.Is4() || at.Is6() && !l.V6Only // [::] takes IPv4 as well, unless told not to
 }

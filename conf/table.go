@@ -177,7 +177,7 @@ var vocabulary = sync.OnceValue(func() []*table {
 func (t *table) title() string {
 	switch {
 	case t.kind == "":
-		return "no table"
+		return "the top level of the file"
 	case strings.HasSuffix(t.path, "]"):
 		return "[[" + t.kind + "]]"
 	}
