@@ -100,7 +100,7 @@ func runTest(ctx context.Context, o *options, field []contender, group []testCas
 	for _, c := range group {
 		cell := newCell(c, field)
 		for round := range c.rounds(o) {
-			if err := runRound(ctx, o, cell, up, round, dir); err != nil {
+			if err := runRound(ctx, o, rep, cell, up, round, dir); err != nil {
 				return err
 			}
 		}
@@ -112,9 +112,11 @@ func runTest(ctx context.Context, o *options, field []contender, group []testCas
 
 // runRound lets every contender have a turn. Two runs on one machine take turns
 // round by round.
-func runRound(ctx context.Context, o *options, cell *cell, up []*running, round int, dir string) (err error) {
+func runRound(ctx context.Context, o *options, rep *report, cell *cell, up []*running, round int, dir string) (err error) {
+	asked := time.Now()
 	release := machineTurn()
 	defer release()
+	rep.waited += time.Since(asked)
 	for i := range up {
 		// Another one begins each round: none always runs on what one
 		// particular other left behind.

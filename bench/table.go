@@ -21,6 +21,7 @@ type report struct {
 	Machine string
 	Cells   []*cell
 	ours    map[string]bool // builds of sluice, which have targets
+	waited  time.Duration   // for other runs on this machine
 }
 
 func newReport(o *options, field []contender) *report {
@@ -207,6 +208,8 @@ func (r *report) printTargets(w io.Writer) {
 	}
 	fmt.Fprintln(w)
 	t.Flush()
+	fmt.Fprintf(w, "took %v, of which %v waiting for other runs\n",
+		time.Since(r.Time).Round(time.Second), r.waited.Round(time.Second))
 }
 
 func (c *cell) printTarget(w io.Writer, k int, name string) {
