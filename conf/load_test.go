@@ -31,6 +31,7 @@ var unreadables = []struct {
 	{"UTF-16", holds("\xff\xfe[\x00l\x00"), "PATH:1: is UTF-16, want UTF-8"},
 	{"cut off in a string", holds("[log]\nlevel = \"inf"), "PATH:2: unexpected EOF; expected '\"'"},
 	{"not TOML", holds("global\n  maxconn 100\n"), "PATH:1: expected '.' or '=', but got '\\n' instead"},
+	{"cut off in an escape", holds("x = \"\\"), `PATH:1: invalid escape in string '\\x00'`},
 	{"nested too deep", holds("\nx = " + strings.Repeat("[", 1000)), "PATH:2: nested too deep"},
 }
 
