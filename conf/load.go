@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
 
@@ -28,9 +29,10 @@ func Load(path string) (*Config, []Warning, error) {
 	return Parse(path, text)
 }
 
-// readFile reads no more than a configuration may have, whatever path is: a file that grows, a device, a pipe.
+// readFile reads no more than a configuration may have, whatever path is: a file that grows, a device, a pipe. Without
+// O_NONBLOCK the open of a named pipe that nobody writes to would never return, and a reload would hang.
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, reason(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode"
 )
@@ -21,6 +22,8 @@ var unreadables = []struct {
 	{"directory", func(t *testing.T, path string) { try(t, os.Mkdir(path, 0o755)) }, "PATH: is a directory, want a file"},
 	{"dangling link", func(t *testing.T, path string) { try(t, os.Symlink("nowhere", path)) }, "PATH: no such file or directory"},
 	{"empty", holds(""), "PATH: listeners: missing, want at least one [[listeners]]\nPATH: pools: missing, want at least one [[pools]]"},
+	{"pipe that nobody writes to", func(t *testing.T, path string) { try(t, syscall.Mkfifo(path, 0o644)) },
+		"PATH: listeners: missing, want at least one [[listeners]]\nPATH: pools: missing, want at least one [[pools]]"},
 	{"10 MiB", holds("#" + strings.Repeat("x", 10<<20)), "PATH: larger than 1048576 bytes, which no configuration is"},
 	{"one byte too large", holds("#" + strings.Repeat("x", largest)), "PATH: larger than 1048576 bytes, which no configuration is"},
 	{"as large as may be", holds("#" + strings.Repeat("x", largest-1)), "PATH: listeners: missing, want at least one [[listeners]]\nPATH: pools: missing, want at least one [[pools]]"},
