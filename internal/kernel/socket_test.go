@@ -240,7 +240,7 @@ func want(t *testing.T, what string, got, want error) {
 // begin comes first in each proof: nothing may be left behind.
 func begin(t *testing.T) { t.Helper(); leak.Check(t) }
 
-// TestMain is also the child of TestSIGPIPE.
+// TestMain is also the beginning of the children, see process_test.go.
 func TestMain(m *testing.M) {
 	if role := os.Getenv("SLUICE_KERNEL_CHILD"); role != "" {
 		os.Exit(child(role))

@@ -171,7 +171,10 @@ func silent(t *testing.T, count, userTimeout int) int {
 	t.Helper()
 	a, b := pair(t)
 	drop := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
-	check(t, unix.SetsockoptSockFprog(b, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop[0]}))
+	err := unix.SetsockoptSockFprog(b, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop[0]})
+	if err != nil {
+		t.Skip("a filter on a socket: ", err)
+	}
 	set(t, a, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 1)
 	set(t, a, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 1)
 	set(t, a, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, count)
