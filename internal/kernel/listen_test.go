@@ -80,13 +80,17 @@ func closeOneOfTwo(t *testing.T) (resets, all int) {
 		clients = append(clients, dial(t, port))
 	}
 	shut(fds[0])
+	taken := 0
+	for ; ready(fds[1], unix.POLLIN, moment); taken++ {
+		shut(accept(t, fds[1]))
+	}
 	for _, c := range clients {
-		if ready(c, unix.POLLIN, 0) {
+		if get(t, c, unix.SOL_SOCKET, unix.SO_ERROR) == int(unix.ECONNRESET) {
 			resets++
 		}
 	}
-	for range len(clients) - resets {
-		shut(accept(t, fds[1]))
+	if taken+resets != len(clients) {
+		t.Fatalf("%d were reset and %d accepted of %d", resets, taken, len(clients))
 	}
 	return resets, len(clients)
 }

@@ -194,8 +194,8 @@ func watch(t *testing.T, ep, fd int, events uint32) {
 	check(t, unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}))
 }
 
-// moment is how long a test looks for an event that must not come. Loopback delivers before a system call returns, so
-// what has not come by then does not come.
+// moment is how long a test looks for an event that must not come. Loopback delivers at once, or as soon as a busy
+// machine gets to it.
 const moment = 30 * time.Millisecond
 
 // event is the next event of an epoll set, 0 when there is none within the time.
