@@ -100,25 +100,36 @@ func runTest(ctx context.Context, o *options, field []contender, group []testCas
 	for _, c := range group {
 		cell := newCell(c, field)
 		for round := range c.rounds(o) {
-			for i := range up {
-				// Another one begins each round: none always runs on what one
-				// particular other left behind.
-				k := (i + round) % len(up)
-				if c.test == "T4" {
-					// A fresh process, so that its baseline is one.
-					if up[k], err = restart(o, up[k], dir); err != nil {
-						return err
-					}
-				}
-				res, err := measure(ctx, o, c, up[k])
-				if err != nil {
-					return fmt.Errorf("%s, %s: %w", c.label, up[k].name, err)
-				}
-				cell.Rounds[k] = append(cell.Rounds[k], res)
+			if err := runRound(ctx, o, cell, up, round, dir); err != nil {
+				return err
 			}
 		}
 		rep.Cells = append(rep.Cells, cell)
 		cell.print(os.Stdout)
+	}
+	return nil
+}
+
+// runRound lets every contender have a turn. Two runs on one machine take turns
+// round by round.
+func runRound(ctx context.Context, o *options, cell *cell, up []*running, round int, dir string) (err error) {
+	release := machineTurn()
+	defer release()
+	for i := range up {
+		// Another one begins each round: none always runs on what one
+		// particular other left behind.
+		k := (i + round) % len(up)
+		if cell.test == "T4" {
+			// A fresh process, so that its baseline is one.
+			if up[k], err = restart(o, up[k], dir); err != nil {
+				return err
+			}
+		}
+		res, err := measure(ctx, o, cell.testCase, up[k])
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", cell.label, up[k].name, err)
+		}
+		cell.Rounds[k] = append(cell.Rounds[k], res)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -101,6 +102,23 @@ func prefer(nice int) {
 	}
 	os.WriteFile("/proc/self/autogroup", []byte(fmt.Sprint(nice)), 0)
 	unix.Setpriority(unix.PRIO_PROCESS, 0, nice)
+}
+
+// machineTurn waits until no other run measures on this machine. Without a lock
+// file there is nothing to wait for.
+func machineTurn() (release func()) {
+	path := filepath.Join(os.TempDir(), "sluice-bench.lock")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return func() {}
+	}
+	for unix.Flock(int(f.Fd()), unix.LOCK_EX) == unix.EINTR {
+	}
+	return func() {
+		f.Close()
+		// The kernel is not fair here: let who waits get it.
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 // awaitListen waits until something listens on a port of 127.0.0.1. It looks

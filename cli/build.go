@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"sluice/conf"
+	"sluice/health"
 	"sluice/l4"
 	"sluice/pick"
 )
@@ -17,6 +18,8 @@ type balancer struct {
 	pools  map[string]*pick.Pool // by name: counts, health and positions stay over a reload
 	names  map[string][]string   // host:port of the file -> the addresses it resolved to last
 	server *l4.Server
+
+	checker *health.Checker
 }
 
 // build makes the parts of cfg and binds its listeners. Nothing serves yet.
@@ -42,10 +45,6 @@ func (b *balancer) change(cfg *conf.Config) error {
 	if err != nil {
 		return err
 	}
-	lim := b.limits
-	if n := cfg.Process.MaxConnections; n > 0 {
-		lim.sessions = min(n, lim.sessions)
-	}
 	if err := b.server.Apply(b.l4Config(cfg, pools, nil)); err != nil {
 		return err
 	}
@@ -58,6 +57,7 @@ func (b *balancer) change(cfg *conf.Config) error {
 		}
 	}
 	b.cfg, b.pools = cfg, pools
+	b.updateChecks()
 	return nil
 }
 

@@ -37,7 +37,7 @@ func descriptorLimit() int {
 const (
 	baseDescriptors  = 32 // standard streams, logs, netpoll, the runtime
 	shardDescriptors = 5  // epoll, eventfd, timerfd; netpoll's epoll and eventfd
-	checksAtOnce     = 64
+	checksAtOnce     = 512
 )
 
 // limitsFor divides the descriptors. Sessions take two each; pipes take two each and are only borrowed, so few are

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+
+	"sluice/health"
 )
 
 const defaultFile = "/etc/sluice/sluice.toml"
@@ -69,6 +71,9 @@ func (b *balancer) serve(file string, signals <-chan os.Signal, out *logWriter) 
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- b.server.Run(ctx) }()
+	b.checker = health.New(b.checked)
+	defer b.checker.Close()
+	b.updateChecks()
 	b.log.Info("serving", "config", file, "listeners", b.listening(), "pools", len(b.cfg.Pools), "version", version())
 	again := time.NewTicker(resolveAgain)
 	defer again.Stop()

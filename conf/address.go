@@ -92,7 +92,7 @@ func cutPort(s string) (host string, port uint16, ok bool) {
 	}
 	digits := s[i+1:]
 	n, err := strconv.ParseUint(digits, 10, 16)
-	if err != nil || digits[0] == '+' {
+	if err != nil || digits[0] == '0' || digits[0] == '+' { // 080 is octal to some
 		n = 0
 	}
 	return s[:i], uint16(n), true
@@ -106,20 +106,31 @@ func noPort(s string) string {
 }
 
 func hostAddress(raw any, host string, port uint16, want string) (Address, error) {
-	literal, bracketed := strings.CutPrefix(host, "[")
+	literal, open := strings.CutPrefix(host, "[")
 	literal, closed := strings.CutSuffix(literal, "]")
-	ip, err := netip.ParseAddr(literal)
+	ip, ok := parseIP(literal)
 	switch {
-	case err == nil && ip.Is4In6():
+	case ok && ip.Is4In6():
 		return Address{}, wrong(raw, "the IPv4 address as such: "+quote(netip.AddrPortFrom(ip.Unmap(), port).String()))
-	case err == nil && ip.Is6() == (bracketed && closed):
+	case ok && ip.Is6() == open && ip.Is6() == closed:
 		return Address{IP: netip.AddrPortFrom(ip, port)}, nil
-	case strings.Contains(host, ":"):
+	case isIPv6(literal) || isIPv6(raw.(string)):
 		return Address{}, wrong(raw, `brackets around an IPv6 address, such as "[::1]:5432"`)
 	case isHost(host):
 		return Address{Host: host, Port: port}, nil
 	}
 	return Address{}, wrong(raw, want)
+}
+
+// parseIP is netip.ParseAddr for zones that can be the name of an interface. Others could carry anything.
+func parseIP(s string) (netip.Addr, bool) {
+	ip, err := netip.ParseAddr(s)
+	return ip, err == nil && (ip.Zone() == "" || checkName(ip.Zone()) == nil)
+}
+
+func isIPv6(s string) bool {
+	ip, ok := parseIP(s)
+	return ok && ip.Is6()
 }
 
 func unixAddress(raw any, file string) (Address, error) {

@@ -19,7 +19,7 @@ var aliases = map[string]string{
 	"lc":          "least_conn",
 	"source":      "source_hash",
 	"ip_hash":     "source_hash",
-	"hash":        "ring_hash",
+	"hash":        "source_hash",
 }
 
 // hashes are the policies that look at the pool's hash_key.

@@ -13,20 +13,19 @@ func (r *reading) checkAll() {
 	r.checkNames()
 	r.checkPoolNames()
 	r.checkBinds()
-	for i := range r.cfg.Listeners {
-		r.checkLoop(&r.cfg.Listeners[i])
-	}
+	r.checkLoops()
 	for i := range r.cfg.Pools {
-		r.checkPool(&r.cfg.Pools[i], r.pools[i])
+		r.checkHash(&r.cfg.Pools[i], r.pools[i])
+		r.checkNoise(&r.cfg.Pools[i], r.pools[i])
 	}
 }
 
 func (r *reading) checkEmpty() {
-	if len(r.listeners) == 0 {
-		r.root.fail("listeners", "missing, want at least one [[listeners]]")
-	}
-	if len(r.pools) == 0 {
-		r.root.fail("pools", "missing, want at least one [[pools]]")
+	for _, key := range []string{"listeners", "pools"} {
+		raw := r.root.values[key]
+		if items, ok := tables(raw); raw == nil || ok && len(items) == 0 {
+			r.root.fail(key, "missing, want at least one [[%s]]", key)
+		}
 	}
 }
 
@@ -54,36 +53,53 @@ func unique(what string, all []*table, name func(i int) string) {
 
 // checkPoolNames refuses references to pools that are not there, and tells of pools that nobody refers to.
 func (r *reading) checkPoolNames() {
-	var names, used []string
-	for _, p := range r.cfg.Pools {
-		names = append(names, p.Name)
-	}
+	used := map[string]bool{}
 	for i, l := range r.cfg.Listeners {
-		used = append(used, l.Pool)
-		if l.Pool == "" && len(l.Routes) == 0 {
+		if len(l.Routes) == 0 {
 			r.listeners[i].require("pool", "the name of a pool")
 		}
-		dangling(r.listeners[i], l.Pool, names)
+		r.checkPoolName(r.listeners[i], l.Pool, used)
 		for j, route := range l.Routes {
-			used = append(used, route.Pool)
-			dangling(r.routes[i][j], route.Pool, names)
+			r.checkPoolName(r.routes[i][j], route.Pool, used)
 		}
 	}
-	for i, name := range names {
-		if !slices.Contains(used, name) && name != "" {
+	for i, p := range r.cfg.Pools {
+		if p.Name != "" && !used[p.Name] {
 			r.pools[i].warn("name", "no listener uses this pool")
 		}
 	}
 }
 
-func dangling(t *table, pool string, names []string) {
-	if pool != "" && !slices.Contains(names, pool) {
-		near := ""
-		if n := nearest(pool, names); n != "" {
-			near = " (did you mean " + n + "?)"
-		}
-		t.fail("pool", "there is no pool named %s%s", quote(pool), near)
+func (r *reading) checkPoolName(t *table, pool string, used map[string]bool) {
+	used[pool] = true
+	if _, ok := r.byName[pool]; ok || pool == "" {
+		return
 	}
+	t.fail("pool", "there is no pool named %s%s", quote(pool), didYouMean(pool, r.poolNames()))
+}
+
+func (r *reading) poolNames() []string {
+	names := make([]string, len(r.cfg.Pools))
+	for i, p := range r.cfg.Pools {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// poolsOf are the indexes of the pools that a listener refers to.
+func (r *reading) poolsOf(listener int) []int {
+	l := &r.cfg.Listeners[listener]
+	names := []string{l.Pool}
+	for _, route := range l.Routes {
+		names = append(names, route.Pool)
+	}
+	var out []int
+	for _, name := range names {
+		if p, ok := r.byName[name]; ok && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // A place is what one socket can listen on: the same address on two interfaces is two places.
@@ -108,45 +124,23 @@ func (r *reading) checkBinds() {
 	}
 }
 
-// checkLoop refuses servers that are the listener's own address.
-func (r *reading) checkLoop(l *Listener) {
-	for i, p := range r.cfg.Pools {
-		if !l.uses(p.Name) {
-			continue
-		}
-		for j, s := range p.Servers {
-			if b, ok := l.reachedBy(s.Address); ok {
-				r.servers[i][j].fail("address", "%s is where the listener %s at line %d listens (%s): a loop", s.Address, l.Name, l.Line, b)
-			}
+// checkHash tells of keys that only the hashes look at.
+func (r *reading) checkHash(p *Pool, t *table) {
+	if slices.Contains(hashes, p.Balance) {
+		return
+	}
+	for _, key := range []string{"hash_key", "bounded_load"} {
+		if t.has(key) {
+			t.warn(key, "has no effect with balance = %s", quote(p.Balance))
 		}
 	}
 }
 
-func (l *Listener) uses(pool string) bool {
-	return l.Pool == pool || slices.ContainsFunc(l.Routes, func(r Route) bool { return r.Pool == pool })
-}
-
-// reachedBy returns the bind address that a connect to a would reach, as far as the text tells.
-func (l *Listener) reachedBy(a Address) (Address, bool) {
-	for _, b := range l.Bind {
-		if !a.IsZero() && (a == b || b.isAny() && a.isLoopback() && a.PortNumber() == b.PortNumber()) {
-			return b, true
-		}
-	}
-	return Address{}, false
-}
-
-// isAny reports whether a is 0.0.0.0 or [::].
-func (a Address) isAny() bool { return a.IP.IsValid() && a.IP.Addr().IsUnspecified() }
-
-func (a Address) isLoopback() bool {
-	return a.Host == "localhost" || a.IP.IsValid() && a.IP.Addr().IsLoopback()
-}
-
-// Ports of servers that log, and count against the client, each connect that says nothing.
+// Ports of servers that log, and hold against the client, each connection that says nothing.
 var chatty = map[uint16]string{3306: "MySQL", 5432: "PostgreSQL"}
 
-func (r *reading) checkPool(p *Pool, t *table) {
+// checkNoise tells of checks that flood their servers' logs, once for each pool.
+func (r *reading) checkNoise(p *Pool, t *table) {
 	if p.Check == nil || p.Check.Type != "tcp" {
 		return
 	}
@@ -156,7 +150,7 @@ func (r *reading) checkPool(p *Pool, t *table) {
 			port = p.Check.Port
 		}
 		if who := chatty[port]; who != "" {
-			t.warn("check.type", "a tcp check on port %d makes %s log an aborted connection each time", port, who)
+			t.warn("check", "a tcp check on port %d makes %s log an aborted connection each time", port, who)
 			return
 		}
 	}

@@ -18,10 +18,17 @@ import (
 // deepest is how many parts a key may have, and how many lists and tables may nest in a value. The format needs 4.
 const deepest = 16
 
-// lines maps the path of a key, such as pools[0].servers[2].weight, to its line.
+// lines knows where keys stand.
 type lines struct {
-	first map[string]int
-	again map[int]int // line of a repeated definition -> line of the first one
+	first map[string]int // path of a key, such as pools[0].servers[2].weight -> its line
+	again map[int]int    // line of a table or key that was there already -> line where it was first
+	twice []repeat       // keys that were given a value again
+}
+
+// repeat is a key that has a value, or a table under its name, already.
+type repeat struct {
+	path        string
+	first, line int
 }
 
 // at is the line of path, 0 when it is not in the file.
@@ -58,17 +65,17 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// next steps over one byte and counts lines.
+// next steps over one byte, if there is one, and counts lines.
 func (s *scanner) next() {
 	if s.peek() == '\n' {
 		s.line++
 	}
-	s.pos++
+	s.pos = min(s.pos+1, len(s.text))
 }
 
 // skip steps over prefix if it is next.
 func (s *scanner) skip(prefix string) bool {
-	if !strings.HasPrefix(s.text[min(s.pos, len(s.text)):], prefix) {
+	if !strings.HasPrefix(s.text[s.pos:], prefix) {
 		return false
 	}
 	s.line += strings.Count(prefix, "\n")
@@ -116,8 +123,10 @@ func (s *scanner) header() {
 	parents, last := parts[:len(parts)-1], parts[len(parts)-1]
 	path := under(s.descend("", parents, line), last)
 	if array {
+		if s.counts[path] == 0 {
+			s.note(path, line)
+		}
 		s.counts[path]++
-		s.noteOnce(path, line)
 		s.table = element(path, s.counts[path]-1)
 	} else {
 		s.table = path
@@ -149,12 +158,14 @@ func (s *scanner) pair(table string, depth int) {
 		return
 	}
 	path := under(s.descend(table, parts[:len(parts)-1], line), parts[len(parts)-1])
+	if first := s.found.at(path); first > 0 {
+		s.found.twice = append(s.found.twice, repeat{path, first, line})
+	}
 	s.note(path, line)
 	s.value(path, depth)
 }
 
-// note records where path is defined. A second definition is an error, which the library will find; this remembers
-// which line the first one is at.
+// note records where path is defined, or that it was before.
 func (s *scanner) note(path string, line int) {
 	if first, twice := s.found.first[path]; twice {
 		s.found.again[line] = first
@@ -239,6 +250,7 @@ func (s *scanner) value(path string, depth int) {
 func (s *scanner) array(path string, depth int) {
 	s.next()
 	for i := 0; s.more(']'); i++ {
+		s.noteOnce(element(path, i), s.line)
 		s.value(element(path, i), depth+1)
 		s.toComma(']')
 	}

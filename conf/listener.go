@@ -21,7 +21,7 @@ func (l *Listener) read(t *table) []*table {
 	t.require("name", wantName)
 	read(t, "name", &l.Name, name)
 	t.require("bind", wantBind)
-	read(t, "bind", &l.Bind, oneOrList(bindAddress))
+	read(t, "bind", &l.Bind, oneOrMore(bindAddress, wantBind))
 	read(t, "pool", &l.Pool, name)
 	l.readOptional(t)
 	l.readTLS(t)

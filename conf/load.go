@@ -81,10 +81,19 @@ func (s *source) parse(text []byte) (map[string]any, bool) {
 	}
 	var values map[string]any
 	if _, err := toml.Decode(string(text), &values); err != nil {
-		s.errors = append(s.errors, s.syntax(err))
+		s.errors = append(s.errors, s.syntax(err, text))
 		return nil, false
 	}
+	s.refuseRepeats()
 	return values, true
+}
+
+// refuseRepeats finds what the library lets pass: of "a.b = 1" and then "a = 2" it drops the second unheard.
+func (s *source) refuseRepeats() {
+	for _, r := range s.lines.twice {
+		text := fmt.Sprintf("defined at line %d already", r.first)
+		s.errors = append(s.errors, Problem{File: s.file, Line: r.line, Key: clip(r.path), Text: text})
+	}
 }
 
 // unreadable is what is wrong with a text that is not TOML at all, and the line.
@@ -99,24 +108,31 @@ func unreadable(text []byte) (line int, sentence string) {
 	}
 	for i, r := range string(text) {
 		if r == 0 {
-			return 1 + bytes.Count(text[:i], []byte("\n")), "a zero byte; this is not a text file"
+			return lineAt(text, i), "a zero byte; this is not a text file"
 		}
 		if r == utf8.RuneError && !bytes.HasPrefix(text[i:], []byte("\uFFFD")) {
-			return 1 + bytes.Count(text[:i], []byte("\n")), "not UTF-8; this is not a text file, or one of another encoding"
+			return lineAt(text, i), "not UTF-8; this is not a text file, or one of another encoding"
 		}
 	}
 	return 0, ""
 }
 
-// syntax turns an error of the TOML library into a problem.
-func (s *source) syntax(err error) Problem {
+// lineAt is the line that a byte stands in.
+func lineAt(text []byte, at int) int {
+	return 1 + bytes.Count(text[:max(0, min(at, len(text)))], []byte("\n"))
+}
+
+// syntax turns an error of the TOML library into a problem. The line comes from the offset: for errors at a line end
+// the library counts one too far.
+func (s *source) syntax(err error, text []byte) Problem {
 	p := Problem{File: s.file, Text: strings.TrimPrefix(err.Error(), "toml: ")}
 	var at toml.ParseError
 	if errors.As(err, &at) {
-		p.Line, p.Text = at.Position.Line, at.Message
+		p.Text = strings.TrimSuffix(at.Message, ".")
+		p.Line = lineAt(text, at.Position.Start)
 	}
-	if first := s.lines.again[p.Line]; first > 0 {
-		p.Text += fmt.Sprintf(" (first at line %d)", first)
+	if first := s.lines.again[p.Line]; first > 0 && strings.Contains(p.Text, "already") {
+		p.Text += fmt.Sprintf(" (at line %d)", first)
 	}
 	return p
 }

@@ -23,6 +23,14 @@ func nearest(s string, words []string) string {
 	return ""
 }
 
+// didYouMean is the end of a message about s.
+func didYouMean(s string, words []string) string {
+	if near := nearest(s, words); near != "" {
+		return " (did you mean " + near + "?)"
+	}
+	return ""
+}
+
 // distance is how many letters to add, drop or change to make b of a (Levenshtein, 1965). Long words are all far.
 func distance(a, b string) int {
 	const far = 1 << 10

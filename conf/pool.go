@@ -193,8 +193,8 @@ func checkPort(raw any) (uint16, error) {
 
 func ipAddress(raw any) (netip.Addr, error) {
 	s, _ := raw.(string)
-	a, err := netip.ParseAddr(s)
-	if err != nil {
+	a, ok := parseIP(s)
+	if !ok {
 		return a, wrong(raw, "an IP address")
 	}
 	return a, nil

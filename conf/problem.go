@@ -32,11 +32,15 @@ func (p Problem) String() string {
 // Errors is all that is wrong with a file, in the order of its lines. It is what Load and Parse return as error.
 type Errors []Problem
 
-// Error is one problem a line.
+// Error is one problem a line. Beyond a thousand it only says how many there are: nobody reads on.
 func (e Errors) Error() string {
-	lines := make([]string, len(e))
-	for i, p := range e {
-		lines[i] = p.String()
+	const enough = 1000
+	var lines []string
+	for _, p := range e[:min(len(e), enough)] {
+		lines = append(lines, p.String())
+	}
+	if len(e) > enough {
+		lines = append(lines, fmt.Sprintf("and %d more", len(e)-enough))
 	}
 	return strings.Join(lines, "\n")
 }

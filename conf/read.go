@@ -12,11 +12,12 @@ type reading struct {
 	listeners []*table
 	routes    [][]*table // of each listener
 	pools     []*table
-	servers   [][]*table // of each pool
+	byName    map[string]int // pools; of two with one name, the last
+	servers   [][]*table     // of each pool
 }
 
 func newReading(root *table) *reading {
-	r := &reading{cfg: defaultConfig(), root: root}
+	r := &reading{cfg: defaultConfig(), root: root, byName: map[string]int{}}
 	r.defaults.listener, r.defaults.pool, r.defaults.check = defaultListener(), defaultPool(), defaultCheck()
 	return r
 }
@@ -75,6 +76,7 @@ func (r *reading) readPools(in []*table) {
 		p := r.defaults.pool
 		p.readCheck(t, r.defaults.check)
 		r.servers = append(r.servers, p.read(t))
+		r.byName[p.Name] = len(r.cfg.Pools)
 		r.cfg.Pools = append(r.cfg.Pools, p)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 )
 
 // A table is one table of the file while its keys are read. A key is declared by reading it: the call names the key,
@@ -37,11 +39,22 @@ func read[T any](t *table, key string, dst *T, parse parser[T]) {
 	}
 	v, err := parse(raw)
 	if err != nil {
-		t.fail(key, "%v", err)
+		t.refuse(key, err)
 		return
 	}
 	*dst = v
 	t.refuseLater(key, fmt.Sprint(v))
+}
+
+// refuse records what a parser said, of a list each element apart.
+func (t *table) refuse(key string, err error) {
+	items, ok := err.(itemErrors)
+	if !ok {
+		t.fail(key, "%v", err)
+	}
+	for _, item := range items {
+		t.fail(element(key, item.index), "%v", item.error)
+	}
 }
 
 // refuseLater refuses a value that asks for what is not built yet.
@@ -146,7 +159,7 @@ func homes(key string) []string {
 }
 
 // vocabulary is every table of the format, with the keys that are known in it.
-func vocabulary() []*table {
+var vocabulary = sync.OnceValue(func() []*table {
 	s := new(source)
 	root := s.root(nil)
 	newReading(root).read()
@@ -158,13 +171,13 @@ func vocabulary() []*table {
 	new(Certificate).read(listener.child("tls", "", nil).child("certificates", "[]", nil))
 	new(Server).read(pool.child("servers", "[]", nil))
 	return s.tables
-}
+})
 
 // title is the table's header in the file.
 func (t *table) title() string {
 	switch {
 	case t.kind == "":
-		return "no table"
+		return "the top level of the file"
 	case strings.HasSuffix(t.path, "]"):
 		return "[[" + t.kind + "]]"
 	}
@@ -174,18 +187,18 @@ func (t *table) title() string {
 // hint says what an unknown key may have been meant for.
 func (t *table) hint(key string) string {
 	if homes := homes(key); len(homes) > 0 {
-		return "; it belongs in " + strings.Join(homes, " or ")
+		return ": it belongs in " + strings.Join(homes, " or ")
 	}
-	if near := nearest(key, t.known); near != "" {
-		return " (did you mean " + near + "?)"
+	if near := didYouMean(key, t.known); near != "" {
+		return near
 	}
-	return "; want one of " + strings.Join(t.known, ", ")
+	return ": want one of " + strings.Join(t.known, ", ")
 }
 
 // shown is a key that can stand in a message: quoted where it is not a bare key.
 func shown(key string) string {
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return !isNameRune(r) || r == '.' }) {
-		return quote(key)
+		return strconv.Quote(key)
 	}
 	return key
 }
@@ -206,7 +219,7 @@ func (t *table) warn(key, format string, args ...any) {
 }
 
 func (t *table) problem(key, format string, args []any) Problem {
-	return Problem{File: t.file, Line: t.lineOf(key), Key: under(t.name, key), Text: fmt.Sprintf(format, args...)}
+	return Problem{File: t.file, Line: t.lineOf(key), Key: under(t.name, clip(key)), Text: fmt.Sprintf(format, args...)}
 }
 
 // lineOf is where the key stands; for a key that is missing, where its table begins.

@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -46,12 +47,15 @@ func show(raw any) string {
 	return fmt.Sprint(raw)
 }
 
-func quote(s string) string {
+func quote(s string) string { return strconv.Quote(clip(s)) }
+
+// clip cuts s to what fits a line.
+func clip(s string) string {
 	const longEnough = 60
-	if utf8.RuneCountInString(s) > longEnough {
-		s = string([]rune(s)[:longEnough]) + "..."
+	if utf8.RuneCountInString(s) <= longEnough {
+		return s
 	}
-	return strconv.Quote(s)
+	return string([]rune(s)[:longEnough]) + "..."
 }
 
 func text(raw any) (string, error) {
@@ -96,13 +100,8 @@ func oneOf(words ...string) parser[string] {
 
 // wrongWord is wrong for a choice, with the word that was probably meant.
 func wrongWord(raw any, words []string) error {
-	want := "one of " + strings.Join(words, ", ")
-	if s, ok := raw.(string); ok {
-		if near := nearest(s, words); near != "" {
-			want += " (did you mean " + near + "?)"
-		}
-	}
-	return wrong(raw, want)
+	s, _ := raw.(string)
+	return wrong(raw, "one of "+strings.Join(words, ", ")+didYouMean(s, words))
 }
 
 // count accepts whole numbers from low to high.
@@ -222,22 +221,37 @@ func list[T any](item parser[T]) parser[[]T] {
 		if !ok {
 			return nil, wrong(raw, "a list")
 		}
-		out := make([]T, 0, len(items))
-		for _, one := range items {
-			v, err := item(one)
-			if err != nil {
-				return nil, err
+		out := make([]T, len(items))
+		var bad itemErrors
+		for i, one := range items {
+			var err error
+			if out[i], err = item(one); err != nil {
+				bad = append(bad, itemError{i, err})
 			}
-			out = append(out, v)
+		}
+		if bad != nil {
+			return nil, bad
 		}
 		return out, nil
 	}
 }
 
-// oneOrList accepts one value in place of a list of one.
-func oneOrList[T any](item parser[T]) parser[[]T] {
+// itemErrors are the elements of a list that were refused, each of which gets a message of its own.
+type itemErrors []itemError
+
+type itemError struct {
+	index int
+	error
+}
+
+func (e itemErrors) Error() string { return e[0].Error() }
+
+// oneOrMore accepts a list that is not empty, or one value in place of a list of one.
+func oneOrMore[T any](item parser[T], want string) parser[[]T] {
 	return func(raw any) ([]T, error) {
-		if _, ok := raw.([]any); ok {
+		if items, ok := raw.([]any); ok && len(items) == 0 {
+			return nil, errors.New("got an empty list, want " + want)
+		} else if ok {
 			return list(item)(raw)
 		}
 		v, err := item(raw)

@@ -100,8 +100,10 @@ func (sh *shard) openDescriptors() error {
 
 // turn takes what is ready, moves one quantum of one stream, ends what is over, and looks at the wheel. It never
 // waits. It returns whether there was anything to do.
-func (sh *shard) turn(now int64) bool {
-	n := epollPoll(sh.epfd, sh.events)
+func (sh *shard) turn(now int64) bool { return sh.batch(epollPoll(sh.epfd, sh.events), now) }
+
+// batch is turn with n events in hand.
+func (sh *shard) batch(n int, now int64) bool {
 	if n > 0 {
 		sh.now = now
 	}
@@ -200,18 +202,27 @@ type idler struct {
 	short int   // how far recent waits were short: up by one for a short one, down by two for a long one
 }
 
+// awake says whether to wait awake, when the loop has run dry.
+func (i *idler) awake(now int64) bool {
+	if i.since == 0 {
+		i.since = now
+	}
+	return i.short >= shortSpin && now-i.since < spinFor
+}
+
 const (
 	spinFor   = 20e3 // ns
 	shortMost = 16
 	shortSpin = 8
 )
 
-// ended notes the end of a wait.
-func (i *idler) ended(now int64) {
+// ended notes the end of a wait; worth says whether waiting awake for it would have been. It would not for streams:
+// the sooner they are looked at, the less has come, and the more each byte costs.
+func (i *idler) ended(now int64, worth bool) {
 	if i.since == 0 {
 		return
 	}
-	if now-i.since < spinFor {
+	if worth && now-i.since < spinFor {
 		i.short = min(i.short+1, shortMost)
 	} else {
 		i.short = max(i.short-2, 0)
@@ -219,37 +230,53 @@ func (i *idler) ended(now int64) {
 	i.since = 0
 }
 
-// turnsAtOnce bounds how long the loop stays in one call of the poller.
-const turnsAtOnce = 1000
+const (
+	turnsAtOnce = 1000 // bounds how long the loop stays in one call of the poller
+	lingerMS    = 20   // how long the loop waits for the next event itself before it leaves that to the poller
+)
 
-// run turns until there is nothing to do; then the poller waits for the next event.
+// run turns until nothing has been to do for a while; then the poller waits for the next event.
+//
+// The first wait is done here: netpoll yields its goroutine before each wait of its own, and since Go wakes another
+// thread for a goroutine that yields, that costs a futex call and a thread switch each time (measured: 7,700 of them
+// beside 19,000 splices). It is not done where other shards than ours may share our poller.
 func (sh *shard) run() {
 	if sh.stopping {
 		return // netpoll had this event in hand when it was told to forget us
 	}
+	n := epollPoll(sh.epfd, sh.events)
 	for range turnsAtOnce {
 		now := sh.server.clock()
-		if sh.turn(now) && !sh.stopping {
-			sh.idle.ended(now)
+		busy := sh.batch(n, now)
+		if sh.stopping {
+			close(sh.quit)
+			return
+		}
+		if busy {
+			sh.idle.ended(now, sh.smallAt == sh.now)
+		} else if !sh.idle.awake(now) {
+			sh.setAlarm()
+			if n = sh.wait(); n == 0 {
+				break
+			}
 			continue
 		}
-		if sh.idle.since == 0 {
-			sh.idle.since = now
-		}
-		if sh.stopping || sh.idle.short < shortSpin || now-sh.idle.since >= spinFor {
-			break
-		}
+		n = epollPoll(sh.epfd, sh.events)
 	}
-	if sh.stopping {
-		close(sh.quit)
-		return
-	}
-	if len(sh.streams) > 0 {
+	if n > 0 || len(sh.streams) > 0 {
+		sh.batch(n, sh.server.clock())
 		sh.wake() // epoll knows nothing of the streams that wait
 		return
 	}
-	sh.setAlarm()
 	sh.pipes.trim(idlePipes)
+}
+
+// wait sleeps until there are events, for a while; 0 says that the poller should wait.
+func (sh *shard) wait() int {
+	if !sh.server.alone() {
+		return 0
+	}
+	return epollWait(sh.epfd, sh.events, lingerMS)
 }
 
 func (sh *shard) wake() {

@@ -1,11 +1,14 @@
 package pick
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Turns by weight, without a counter in any server: the order of one cycle is
 // computed when a Set is published, and a pick is one load from it. The order is
 // smooth, that is, a heavy server's turns are spread over the cycle and not
-// clumped. With weights w, total W and n servers there are three cases:
+// clumped. With weights w, their sum W and n servers there are three cases:
 //
 //   - n·W is small: the sequence of nginx's smooth weighted round robin (2012),
 //     entry by entry.
@@ -15,52 +18,43 @@ import "math/bits"
 //     fair schedule of Baruah, Cohen, Plaxton and Varvel (1996); that all fit is
 //     Tijdeman's theorem (1980). Each cycle has exactly w_i turns of server i, and
 //     no server is ever a whole turn ahead or behind.
-//   - W is larger: a cycle of cycleCap places in which each server has the whole
-//     part of its share, and the places that remain are spills: they are dealt by
-//     a second cycle over the fractional parts, and that by a third. Shares are
-//     kept to about one in cycleCap³.
-//
-// The drift, |turns of i in the first t picks - t·w_i/W|, is under 1 in the second
-// case. In the third it is under 1 for each cycle and in practice under 1.5
-// together, which the tests hold it to.
+//   - W is larger: the order is not written down but computed for each turn, by a
+//     walk down a tree of two-way splits (see tree). It is exact over any length,
+//     and no server is ever more than one and a half turns ahead or behind. The
+//     price is time that grows with log n.
 //
 // Rejected: nginx's rule at pick time (n additions for each pick, state in each
-// server), the deadline method (drifts by n/2 turns), gRPC's static stride (lock
-// free, but walks over light servers: a thousand steps a pick for weights 1e6, 1,
-// 1, ...), Kitex's full sequence (memory grows with W).
+// server). The deadline method (drifts by up to n/2 turns). gRPC's static stride
+// (walks over light servers: a thousand steps a pick for weights 1e6, 1, 1, ...).
+// Kitex's full sequence (memory grows with W). A written cycle of rounded weights,
+// with or without a second cycle that deals out the remainders: two or three turns
+// of drift, because the order within the written cycle cannot shift.
 type cycle struct {
-	length uint64
+	length uint64  // 0: the cycle is a tree and has no end
 	order  []int32 // nil: place i is server i
-	spill  *cycle  // deals the places marked spillMark
-	level  int     // 0 for the cycle itself, 1.. for spills
+	tree   tree
 }
 
 const (
-	cycleCap    = 1 << 16
-	nginxCap    = 1 << 20 // n·W: about a millisecond of the quadratic rule
-	spillLevels = 2
-	spillMark   = -1
+	cycleCap = 1 << 17 // 512 KiB, and about 10 ms to compute
+	nginxCap = 1 << 20 // n·W: about a millisecond of the quadratic rule
 )
 
-func newCycle(weights []uint64) *cycle { return cycleAt(0, weights) }
-
-func cycleAt(level int, weights []uint64) *cycle {
+func newCycle(weights []uint64) *cycle {
 	ws, total := reduced(weights)
-	c := &cycle{level: level}
+	n := uint64(len(ws))
 	switch {
-	case total == uint64(len(ws)): // all alike
-		c.length = total
-		return c
-	case total*uint64(len(ws)) <= nginxCap:
-		c.order = nginxOrder(ws, total)
+	case total == n && !slices.Contains(ws, 0): // all alike
+		return &cycle{length: total}
+	case total <= nginxCap/n:
+		return written(nginxOrder(ws, total))
 	case total <= cycleCap:
-		c.order = fairOrder(ws, total)
-	default:
-		c.order, c.spill = longOrder(level, ws, total)
+		return written(fairOrder(ws, total))
 	}
-	c.length = uint64(len(c.order))
-	return c
+	return &cycle{tree: newTree(ws)}
 }
+
+func written(order []int32) *cycle { return &cycle{length: uint64(len(order)), order: order} }
 
 // reduced divides the weights by what they have in common. Sums are 64 bits wide:
 // a million servers of MaxWeight in hundredths are 2^47 (LBW-07).
@@ -87,29 +81,17 @@ func gcd(a, b uint64) uint64 {
 }
 
 // next returns the server whose turn it is and moves on. There is no counter that
-// could wrap: a position is either in the cycle or brought into it.
+// could wrap wrongly: a position is either in the cycle or brought into it.
 func (c *cycle) next(st *State) int {
-	i := c.step(&st.pos)
-	if i < 0 {
-		return c.spill.nextSpill(st)
-	}
-	return i
-}
-
-func (c *cycle) nextSpill(st *State) int {
-	i := c.step(&st.spill[c.level-1])
-	if i < 0 {
-		return c.spill.nextSpill(st)
-	}
-	return i
-}
-
-func (c *cycle) step(pos *uint64) int {
-	p := *pos
+	p := st.pos
 	if p >= c.length {
+		if c.tree != nil {
+			st.pos = p + 1
+			return c.tree.at(p)
+		}
 		p = c.into(p)
 	}
-	*pos = p + 1
+	st.pos = p + 1
 	if c.order == nil {
 		return int(p)
 	}
@@ -144,52 +126,10 @@ func nginxOrder(ws []uint64, total uint64) []int32 {
 	return order
 }
 
-// longOrder is the order of a cycle whose total is above cycleCap. The last level
-// rounds instead of spilling: what it is wrong by comes once in cycleCap spills
-// of spills.
-func longOrder(level int, ws []uint64, total uint64) ([]int32, *cycle) {
-	if level == spillLevels {
-		return fairOrder(apportion(ws, total, cycleCap), cycleCap), nil
-	}
-	whole := make([]uint64, len(ws)+1)
-	rest := make([]uint64, len(ws))
-	left := uint64(cycleCap)
-	for i, w := range ws {
-		whole[i], rest[i] = mulDiv(w, cycleCap, total)
-		left -= whole[i]
-	}
-	whole[len(ws)] = left
-	order := fairOrder(whole, cycleCap)
-	if left == 0 {
-		return order, nil
-	}
-	for t, i := range order {
-		if int(i) == len(ws) {
-			order[t] = spillMark
-		}
-	}
-	return order, cycleAt(level+1, narrowed(rest))
-}
-
 // mulDiv returns a·b/c and the remainder, for a <= c, over 128 bits.
 func mulDiv(a, b, c uint64) (quo, rem uint64) {
 	hi, lo := bits.Mul64(a, b)
 	return bits.Div64(hi, lo, c)
-}
-
-// narrowed drops low bits until the sum of the weights is far from overflow: the
-// fractional parts of fractional parts would grow for ever.
-func narrowed(ws []uint64) []uint64 {
-	var top uint64
-	for _, w := range ws {
-		top = max(top, w)
-	}
-	if drop := bits.Len64(top) - 40; drop > 0 {
-		for i := range ws {
-			ws[i] >>= drop
-		}
-	}
-	return ws
 }
 
 // apportion deals places among the weights: whole shares first, then one each to

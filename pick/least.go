@@ -1,81 +1,140 @@
 package pick
 
+import "math"
+
 // LeastConn takes the server with the fewest sessions for its weight (IPVS wlc,
 // HAProxy leastconn, nginx least_conn). Ties go in smooth weighted turn, so that an
-// idle pool rotates too. A server in slow start is looked at only in as large a
-// share of the picks as its ramp has reached: with no sessions it would win them
-// all (LBX-01). The cost is one load a server.
+// idle pool rotates too. A server in slow start takes part only in as large a share
+// of the picks as its ramp has reached: with no sessions it would win them all
+// (LBX-01). The cost is one load a server.
 func LeastConn(members []Member) Picker {
-	g := newGroup(members)
-	if g.idle() {
+	l := newLoads(members)
+	if l.idle() {
 		return nobody{}
 	}
-	return &leastConn{g, g.weights(), newCycle(g.weights())}
+	c := &leastConn{loads: l, cycle: newCycle(l.ws)}
+	for i, s := range l.servers {
+		c.paces = append(c.paces, pace{s, 1 / float64(l.ws[i])})
+	}
+	return c
+}
+
+// loads is a group that is compared by sessions for weight.
+type loads struct {
+	group
+	servers []*Server // of the members, close together
+	ws      []uint64
+}
+
+func newLoads(members []Member) loads {
+	g := newGroup(members)
+	servers := make([]*Server, len(members))
+	for i, m := range members {
+		servers[i] = m.Server
+	}
+	return loads{g, servers, g.weights()}
+}
+
+// busier reports whether a has more sessions for its weight than b. The loads are
+// compared as products, which is exact and divides nothing.
+func (l *loads) busier(a, b int) bool {
+	return uint64(l.servers[a].Active())*l.ws[b] > uint64(l.servers[b].Active())*l.ws[a]
 }
 
 type leastConn struct {
-	group
-	ws    []uint64
+	loads
 	cycle *cycle
+	paces []pace // of all, if weights differ
+}
+
+// A pace is what a server's load is computed from.
+type pace struct {
+	server  *Server
+	inverse float64 // of the weight
 }
 
 func (l *leastConn) Pick(st *State, _ uint64, tried []int) int {
-	if l.equal && !l.ramped && l.open(tried) {
-		return l.fewest(st)
+	if l.ramped || !l.open(tried) {
+		return l.leastOf(st, tried)
 	}
-	if i := l.leastFor(st, tried, l.ramped); i >= 0 || !l.ramped {
-		return i
+	best, ties := 0, 0
+	if l.equal {
+		best, ties = l.fewest()
+	} else {
+		best, ties = l.lightest()
 	}
-	return l.leastFor(st, tried, false) // only servers in slow start are left
-}
-
-// fewest is the common case: equal weights, nobody can be barred.
-func (l *leastConn) fewest(st *State) int {
-	best, low, ties := 0, l.members[0].Active(), 0
-	for i := range l.members {
-		n := l.members[i].active.Load()
-		if n < low {
-			best, low, ties = i, n, 0
-		}
-		if n == low {
-			ties++
-		}
-	}
-	if ties > 1 {
+	if ties > 0 {
 		return l.inTurn(st, best, nil)
 	}
 	return best
 }
 
-// leastFor is the general case. Loads are compared as products, sessions times
-// the other's weight, which is exact and divides nothing.
-func (l *leastConn) leastFor(st *State, tried []int, gate bool) int {
-	best, ties := -1, 0
+// fewest is the usual case: equal weights and nobody to pass over. It returns the
+// first of the least busy and how many others are no busier.
+func (l *leastConn) fewest() (best, ties int) {
+	low := int64(math.MaxInt64)
+	for i, s := range l.servers {
+		n := s.active.Load()
+		if n == low {
+			ties++
+		}
+		if n < low {
+			best, low, ties = i, n, 0
+		}
+	}
+	return best, ties
+}
+
+// lightest is fewest for weights that differ. It multiplies by the inverse of the
+// weight, which is half the work of comparing products, and takes for a tie what
+// is equal but for the rounding: two loads that differ do so by more.
+func (l *leastConn) lightest() (best, ties int) {
+	const rounding = 1e-15
+	low, high := math.Inf(1), math.Inf(1)
+	for i, p := range l.paces {
+		load := float64(p.server.active.Load()) * p.inverse
+		if load > high {
+			continue
+		}
+		ties++
+		if load < low {
+			best, low, high, ties = i, load*(1-rounding), load*(1+rounding), 0
+		}
+	}
+	return best, ties
+}
+
+// leastOf is the general case. It falls back on servers in slow start that were
+// not admitted to this pick if nobody else is left.
+func (l *leastConn) leastOf(st *State, tried []int) int {
+	best, ties, spare := -1, 0, -1
 	for i := range l.members {
-		if l.barred(i, tried) || gate && !l.admits(st, i) {
+		if l.barred(i, tried) {
+			continue
+		}
+		if !l.admits(st, i) {
+			spare = i
 			continue
 		}
 		switch {
 		case best < 0 || l.busier(best, i):
-			best, ties = i, 1
+			best, ties = i, 0
 		case !l.busier(i, best):
 			ties++
 		}
 	}
-	if ties > 1 {
+	switch {
+	case best < 0:
+		return spare
+	case ties > 0:
 		return l.inTurn(st, best, tried)
 	}
 	return best
 }
 
-// busier reports whether a has more sessions for its weight than b.
-func (l *leastConn) busier(a, b int) bool {
-	return uint64(l.members[a].Active())*l.ws[b] > uint64(l.members[b].Active())*l.ws[a]
-}
-
 // inTurn returns the next in turn of those that are no busier than best. Others
 // may take and give back slots meanwhile, so the walk has an end. Who is in slow
-// start was admitted only if it is best itself.
+// start was admitted for certain only if it is best itself.
 func (l *leastConn) inTurn(st *State, best int, tried []int) int {
 	for range 2 * len(l.members) {
 		i := l.cycle.next(st)
@@ -86,8 +145,10 @@ func (l *leastConn) inTurn(st *State, best int, tried []int) int {
 	return best
 }
 
-// admits draws whether member i takes part in a pick: always, or in slow start
-// with the probability that its ramp has reached.
+// admits draws whether member i takes part in a pick by load: always, or in slow
+// start with the probability that its ramp has reached. That limits the new
+// sessions of a returning server to a share of the pool's, without a clock or a
+// counter that shards would have to share.
 func (g *group) admits(st *State, i int) bool {
 	return !g.ramping(i) || st.below(100) < uint64(g.members[i].Ramp)
 }

@@ -49,9 +49,17 @@ var policies = []struct {
 	aliases string
 }{
 	{"round_robin", RoundRobin, "roundrobin rr"},
-	{"weighted_round_robin", WeightedRoundRobin, "weight_round_robin smooth_wrr static_rr wrr"},
+	{"weighted_round_robin", WeightedRoundRobin, "smooth_wrr static_rr wrr weight_round_robin weighted_roundrobin"},
+	{"interleaved_wrr", InterleavedWRR, "iwrr interleaved_weighted_round_robin lvs_wrr"},
+	{"random", Random, ""},
 	{"weighted_random", WeightedRandom, "weight_random weight"},
-	{"least_conn", LeastConn, "leastconn least_connections leastactive least_active wlc lc"},
+	{"two_choices", TwoChoices, "p2c power_of_two random_two random_two_least_conn least_request twos"},
+	{"least_conn", LeastConn, "leastconn least_connections least_connection leastactive least_active least_loaded wlc lc"},
+	{"least_time", LeastTime, "leasttime peak_ewma p2c_ewma"},
+	{"source_hash", SourceHash, "source maglev mh sh ip_hash iphash hash"},
+	{"ring_hash", RingHash, "ketama ringhash consistent_hash consistenthash hash_consistent"},
+	{"rendezvous", Rendezvous, "hrw"},
+	{"first", First, "fo"},
 }
 
 // PolicyNames returns the canonical names of all policies.
@@ -68,7 +76,7 @@ func PolicyNames() []string {
 // case and with "-" for "_". The error for anything else lists the names and the
 // nearest one.
 func ParsePolicy(name string) (Policy, string, error) {
-	want := strings.ReplaceAll(strings.ToLower(name), "-", "_")
+	want := strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(name))
 	for _, p := range policies {
 		if p.name == want || slices.Contains(strings.Fields(p.aliases), want) {
 			return p.policy, p.name, nil

@@ -45,9 +45,10 @@ type entry struct {
 	fresh    bool // there from the start and not heard of yet: its first "up" is no return
 	since    time.Time
 
-	usable bool      // as last published
-	ramp   int       // percent, 100 outside of slow start
-	ramped time.Time // when the ramp began
+	usable  bool      // as last published
+	removed bool      // no longer configured, kept for its sessions
+	ramp    int       // percent, 100 outside of slow start
+	ramped  time.Time // when the ramp began
 }
 
 // NewPool returns a Pool without servers: its Set is empty.
@@ -78,15 +79,22 @@ func (p *Pool) Configure(cfg Config) error {
 	p.entries = make([]*entry, 0, len(cfg.Servers))
 	for _, sc := range cfg.Servers {
 		sc.Name = sc.name()
-		e := old[key{sc.Name, sc.Addr}]
-		if e == nil {
+		k := key{sc.Name, sc.Addr}
+		e := old[k]
+		delete(old, k)
+		switch {
+		case e == nil:
 			e = p.newEntry(sc, cfg.OnNew, now)
-		} else {
+		case e.removed:
+			*e = *p.describe(e.Server, sc, now)
+		default:
 			e.renew(sc)
 		}
-		delete(old, key{sc.Name, sc.Addr})
 		e.limit.Store(int64(sc.MaxConnections))
 		p.entries = append(p.entries, e)
+	}
+	for _, e := range old {
+		e.removed, e.usable = true, false
 	}
 	p.gone = old
 	p.pruneLocked()
@@ -107,11 +115,9 @@ func (p *Pool) retireLocked() map[key]*entry {
 	return old
 }
 
-// pruneLocked forgets removed servers whose sessions have ended, and what was
-// known of the health of the others: nobody checks them any more.
+// pruneLocked forgets removed servers whose sessions have ended.
 func (p *Pool) pruneLocked() {
 	for k, e := range p.gone {
-		e.usable = false
 		if e.Active() == 0 {
 			delete(p.gone, k)
 		}
@@ -123,6 +129,13 @@ func (p *Pool) newEntry(sc ServerConfig, onNew func(*Server), now time.Time) *en
 	if onNew != nil {
 		onNew(s)
 	}
+	return p.describe(s, sc, now)
+}
+
+// describe returns the entry of a server of which nothing is known yet. One that
+// was removed and comes back keeps its sessions and measurements, but nobody has
+// checked it meanwhile.
+func (p *Pool) describe(s *Server, sc ServerConfig, now time.Time) *entry {
 	return &entry{
 		Server: s, file: sc, weight: sc.Weight, state: sc.State,
 		observed: sc.Initial, fresh: !p.started, since: now, ramp: 100,
@@ -186,9 +199,9 @@ func (p *Pool) change(s *Server, f func(*entry, time.Time)) {
 		return
 	}
 	e, now := p.entries[i], time.Now()
-	before := *e
+	before := e.standing()
 	f(e, now)
-	if *e != before {
+	if e.standing() != before {
 		p.publishLocked(now)
 	}
 	if e.observed != Checking {
@@ -201,6 +214,15 @@ func (e *entry) wanted() bool { return e.state == Ready && e.weight > 0 }
 
 // healthy reports whether nothing speaks against a server.
 func (e *entry) healthy() bool { return e.observed == Up && !e.ejected }
+
+// standing is what a Set depends on: a first check that fails changes nothing.
+func (e *entry) standing() (st struct {
+	wanted, healthy bool
+	weight          int
+}) {
+	st.wanted, st.healthy, st.weight = e.wanted(), e.healthy(), e.weight
+	return st
+}
 
 // publishLocked decides who may be picked, and is the only place that does:
 // those whom the operator wants and who are healthy, or in a panic all that are
@@ -220,7 +242,12 @@ func (p *Pool) publishLocked(now time.Time) {
 		}
 	}
 	p.gen++
-	p.set.Store(&Set{Gen: p.gen, Panic: panicking, members: members, tiers: p.pickers(usable, members)})
+	set := &Set{Gen: p.gen, Panic: panicking, members: members}
+	if tiers := p.pickers(usable, members); len(tiers) > 0 {
+		set.first, set.lower = tiers[0].picker, tiers[1:]
+		_, set.timed = set.first.(*leastTime)
+	}
+	p.set.Store(set)
 }
 
 // tieredLocked returns the entries in the order of their tiers.

@@ -55,8 +55,8 @@ func (p *Pool) stepLocked() time.Duration { return max(p.cfg.SlowStart/100, 20*t
 // rampLocked begins, moves or ends the slow start of an entry that is about to be
 // published as usable or not.
 func (p *Pool) rampLocked(e *entry, use bool, now time.Time) {
-	switch returning := use && !e.usable && p.started && !e.fresh; {
-	case !use || p.cfg.SlowStart == 0:
+	switch returning := !e.usable && p.started && !e.fresh; {
+	case !use || !e.healthy() || p.cfg.SlowStart == 0: // in a panic there is no sparing anybody
 		e.ramp = 100
 	case returning:
 		e.ramp, e.ramped = rampFloor, now

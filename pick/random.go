@@ -2,9 +2,19 @@ package pick
 
 import "math/bits"
 
+// Random draws any server with the same probability; weights do not count, but
+// for weight 0.
+func Random(members []Member) Picker {
+	g := newGroup(members)
+	if g.idle() {
+		return nobody{}
+	}
+	return &uniform{g}
+}
+
 // WeightedRandom draws a server with the probability of its weight: a draw in [0,
-// sum of weights) falls on one of the intervals that the prefix sums mark (Dubbo's
-// random policy). The search for the interval is a binary one within the few
+// sum of weights) falls on one of the intervals that the prefix sums mark (as in
+// Dubbo's random policy). The search for it is a binary one among the few
 // candidates that a guide table leaves (Chen and Asau 1974). If all weigh the same
 // the draw is the index.
 func WeightedRandom(members []Member) Picker {
@@ -21,8 +31,9 @@ func WeightedRandom(members []Member) Picker {
 type uniform struct{ group }
 
 func (u *uniform) Pick(st *State, _ uint64, tried []int) int {
-	if u.open(tried) {
-		return int(st.below(uint64(len(u.members))))
+	i := int(st.below(uint64(len(u.members))))
+	if u.open(tried) || !u.barred(i, tried) {
+		return i
 	}
 	return u.draw(st, tried, func(Member) uint64 { return 1 })
 }
@@ -53,11 +64,11 @@ func (g *group) draw(st *State, tried []int, weight func(Member) uint64) int {
 		if g.barred(i, tried) {
 			continue
 		}
-		if w := weight(m); at >= w {
-			at -= w
-		} else {
+		w := weight(m)
+		if at < w {
 			return i
 		}
+		at -= w
 	}
 	// Nobody is left, or somebody became full between the walks.
 	return g.anyFrom(0, tried)
@@ -66,21 +77,25 @@ func (g *group) draw(st *State, tried []int, weight func(Member) uint64) int {
 // intervals cuts [0, total) into one interval for each weight, in order.
 type intervals struct {
 	ends  []uint64 // prefix sums: interval i is [ends[i-1], ends[i])
-	guide []int32  // for each equal slice of [0, total), the interval its first number is in
+	guide []int32  // for each slice of [0, total), the interval that its first number is in
 	shift uint     // a 64-bit fraction shifted right by this is a slice
 }
 
 func newIntervals(ws []uint64) intervals {
-	slices := 1 << bits.Len(uint(len(ws)))
+	slices := 4 << bits.Len(uint(len(ws))) // most lie within one interval
 	v := intervals{
 		ends:  make([]uint64, len(ws)),
 		guide: make([]int32, slices+1),
 		shift: uint(64 - bits.TrailingZeros(uint(slices))),
 	}
 	var total uint64
+	last := int32(0) // that has a weight (apache/dubbo#14124)
 	for i, w := range ws {
 		total += w
 		v.ends[i] = total
+		if w > 0 {
+			last = int32(i)
+		}
 	}
 	i := int32(0)
 	for s := range slices {
@@ -90,22 +105,22 @@ func newIntervals(ws []uint64) intervals {
 		}
 		v.guide[s] = i
 	}
-	v.guide[slices] = int32(len(ws) - 1)
+	v.guide[slices] = last
 	return v
 }
 
-func (v *intervals) total() uint64 { return v.ends[len(v.ends)-1] }
-
 // draw returns a random interval, each with the probability of its weight.
-func (v *intervals) draw(st *State) int { return v.at(st.random()) }
+func (v *intervals) draw(st *State) int {
+	fraction := st.random()
+	point, _ := bits.Mul64(fraction, v.ends[len(v.ends)-1])
+	return v.find(point, fraction>>v.shift)
+}
 
-// at returns the interval at a fraction of the total, in 2^-64ths.
-func (v *intervals) at(fraction uint64) int {
-	point, _ := bits.Mul64(fraction, v.total())
-	slice := fraction >> v.shift
+// find returns the interval that a point in [0, total) lies in, given its slice.
+func (v *intervals) find(point, slice uint64) int {
 	lo, hi := v.guide[slice], v.guide[slice+1]
-	for lo < hi {
-		mid := (lo + hi) / 2
+	for lo < hi { // hardly ever
+		mid := int32(uint32(lo+hi) / 2)
 		if point < v.ends[mid] {
 			hi = mid
 		} else {

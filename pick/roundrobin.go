@@ -13,6 +13,8 @@ func WeightedRoundRobin(members []Member) Picker { return newTurns(members) }
 type turns struct {
 	group
 	cycle *cycle
+	order []int32 // of the cycle
+	plain uint64  // the cycle's length if nobody ever needs to be passed over, else 0
 }
 
 func newTurns(members []Member) Picker {
@@ -20,14 +22,31 @@ func newTurns(members []Member) Picker {
 	if g.idle() {
 		return nobody{}
 	}
-	return &turns{g, newCycle(g.weights())}
+	t := turnsOf(g, newCycle(g.weights()))
+	return &t
+}
+
+func turnsOf(g group, c *cycle) turns {
+	t := turns{group: g, cycle: c, order: c.order}
+	if !g.guarded {
+		t.plain = c.length
+	}
+	return t
 }
 
 func (t *turns) Pick(st *State, _ uint64, tried []int) int {
-	if t.open(tried) {
-		return t.cycle.next(st)
+	p := st.pos
+	if p >= t.plain || len(tried) > 0 {
+		if p != t.plain || p == 0 || len(tried) > 0 {
+			return t.pickPast(st, tried)
+		}
+		p = 0
 	}
-	return t.pickPast(st, tried)
+	st.pos = p + 1
+	if t.order == nil {
+		return int(p)
+	}
+	return int(t.order[p])
 }
 
 // pickPast moves on past who is barred. The position moves with it, so the turn
@@ -36,7 +55,7 @@ func (t *turns) Pick(st *State, _ uint64, tried []int) int {
 func (t *turns) pickPast(st *State, tried []int) int {
 	i := 0
 	for range len(t.members) + len(tried) {
-		if i = t.cycle.next(st); !t.barred(i, tried) {
+		if i = t.cycle.next(st); t.open(tried) || !t.barred(i, tried) {
 			return i
 		}
 	}

@@ -13,7 +13,9 @@ type Set struct {
 	Panic bool   // too few servers are up, so all are in use (Config.PanicThreshold)
 
 	members []Member
-	tiers   []tier
+	first   Picker // of the upper tier; nil: nobody may be picked
+	lower   []tier
+	timed   bool // the policy wants to know the time, see State.Now
 }
 
 // A tier is a run of members that are used alike, once the tiers above have
@@ -37,12 +39,12 @@ func (set *Set) Member(i int) Member { return set.members[i] }
 // a tier when everybody above is. The hash policies place key; key 0 means that
 // there is none, and is spread in turn. Pick takes no slot, no lock, no memory.
 func (set *Set) Pick(st *State, key uint64, tried []int) int {
-	if len(set.tiers) == 0 {
+	if set.first == nil {
 		return -1
 	}
 	// The first tier's indices are those of the Set, so tried is good as it is:
 	// what it says about lower tiers equals none of them.
-	if i := set.tiers[0].picker.Pick(st, key, tried); i >= 0 {
+	if i := set.first.Pick(st, key, tried); i >= 0 {
 		return i
 	}
 	return set.pickLower(st, key, tried)
@@ -50,9 +52,8 @@ func (set *Set) Pick(st *State, key uint64, tried []int) int {
 
 // pickLower goes through the tiers below the first, each with its own position.
 func (set *Set) pickLower(st *State, key uint64, tried []int) int {
-	for n := 1; n < len(set.tiers); n++ {
-		t := set.tiers[n]
-		at := &st.lower[min(n, lowerTiers)-1]
+	for n, t := range set.lower {
+		at := &st.lower[min(n, lowerTiers-1)]
 		st.pos, *at = *at, st.pos
 		i := t.picker.Pick(st, key, t.local(st, tried))
 		st.pos, *at = *at, st.pos

@@ -19,9 +19,8 @@ type State struct {
 	// least_time reads it; picks never read a clock.
 	Now int64
 
-	pos   uint64              // next place in the cycle; brought into range at use
-	spill [spillLevels]uint64 // places in the cycles behind the cycle, see cycle.go
-	lower [lowerTiers]uint64  // pos of the tiers below the first
+	pos   uint64             // next place in the cycle; brought into range at use
+	lower [lowerTiers]uint64 // pos of the tiers below the first
 	rng   uint64
 
 	scratch []int // tried, as a lower tier counts; capacity made by newState

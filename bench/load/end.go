@@ -92,7 +92,7 @@ func (e *end) sendHeader(h header, message int) syscall.Errno {
 
 // took checks received bytes against the stream and moves on.
 func (r *rig) took(e *end, b []byte) bool {
-	ok := fits(b, origin(e.id, !e.up)+e.rx, r.full)
+	ok := r.blind || fits(b, origin(e.id, !e.up)+e.rx, r.full)
 	e.rx += uint64(len(b))
 	return ok
 }

@@ -15,6 +15,14 @@ func sysRead(fd int32, b []byte) (int, syscall.Errno) {
 	return int(n), e
 }
 
+// sysSkip takes bytes off the socket without copying them; the buffer only
+// says how many.
+func sysSkip(fd int32, b []byte) (int, syscall.Errno) {
+	n, _, e := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
+		unix.MSG_TRUNC, 0, 0)
+	return int(n), e
+}
+
 // sysSend says EPIPE instead of raising SIGPIPE.
 func sysSend(fd int32, b []byte) (int, syscall.Errno) {
 	n, _, e := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
