@@ -62,7 +62,7 @@ func TestHalfClosedSessionMayTrickle(t *testing.T) {
 func TestHalfClosedSessionEnds(t *testing.T) {
 	const quiet = 300 * time.Millisecond
 	forEachPath(t, func(t *testing.T, p path) {
-		server := peers.Listen(t, p.server, peers.ExpectEOF(0), peers.ExpectEnd(0))
+		server := peers.Listen(t, p.server, peers.ExpectEOF(0), peers.Hold(time.Hour))
 		b := start(t, p, []*peers.Server{server}, func(_ *Config, s *Service) { s.HalfClosedTimeout, s.IdleTimeout = quiet, time.Hour })
 		peers.Visit(t, b.addr, peers.FIN(), peers.ExpectEnd(0))
 		if e := b.expect(1, HalfClosedTimeout)[0]; e.Total < quiet {
