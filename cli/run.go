@@ -87,7 +87,9 @@ func (b *balancer) serve(file string, signals <-chan os.Signal, out *logWriter) 
 		case s := <-signals:
 			b.signal(s, ctx, stop, file, out)
 		case <-again.C:
-			b.upkeep()
+			if ctx.Err() == nil {
+				b.upkeep()
+			}
 		case now := <-ramp.C:
 			ramp.Reset(b.ramps(now))
 		}

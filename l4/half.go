@@ -4,6 +4,7 @@ import (
 	"syscall"
 
 	"github.com/valyala/bytebufferpool"
+	"golang.org/x/sys/unix"
 )
 
 // A half is one direction of a session: up is client to server, down is server to client.
@@ -128,6 +129,7 @@ func (sh *shard) copyOnce(s *session, h *half, src, dst *end) int {
 	} else if sh.mode == SpliceAuto {
 		h.splicing, h.small = true, 0
 	}
+	dst.sends()
 	m, e := send(dst.fd, buf.B[:n])
 	switch {
 	case e == syscall.EAGAIN || e == syscall.EINTR:
@@ -172,6 +174,7 @@ func (sh *shard) flush(s *session, h *half, dst *end) bool {
 		if !dst.writable {
 			return false
 		}
+		dst.sends()
 		n, e := h.sendHeld(dst.fd)
 		switch e {
 		case 0:
@@ -186,6 +189,17 @@ func (sh *shard) flush(s *session, h *half, dst *end) bool {
 		}
 	}
 	return true
+}
+
+// sends comes before each send. Nagle's algorithm holds a small segment back only while an earlier one is not
+// acknowledged, so a server that is sent one message never needs the call that turns it off.
+func (e *end) sends() {
+	if e.nagle == 0 {
+		return
+	}
+	if e.nagle--; e.nagle == 0 {
+		setInt(e.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	}
 }
 
 func (h *half) sendHeld(fd int32) (int, syscall.Errno) {

@@ -83,13 +83,12 @@ func (p *pipePool) drop(q *pipe) {
 	p.budget.out.Add(-1)
 }
 
-// trim closes idle pipes beyond keep.
-func (p *pipePool) trim(keep int) {
-	for len(p.idle) > keep {
-		q := p.idle[len(p.idle)-1]
-		p.idle = p.idle[:len(p.idle)-1]
+// trim closes the idle pipes.
+func (p *pipePool) trim() {
+	for _, q := range p.idle {
 		p.drop(q)
 	}
+	p.idle = p.idle[:0]
 }
 
 func (q *pipe) close() {

@@ -398,7 +398,7 @@ func (sh *shard) shut() {
 	}
 	sh.closed = true
 	sh.reap()
-	sh.pipes.trim(0)
+	sh.pipes.trim()
 	closeFD(sh.evfd)
 	closeFD(sh.tmfd)
 	closeFD(sh.epfd)

@@ -69,7 +69,8 @@ type end struct {
 	more     bool // a short read does not mean that nothing is left
 	urgent   bool // urgent data was seen: splice stops at its mark for good, and a copy steps over it
 	unix     bool
-	reset    bool // close it with a reset
+	reset    bool  // close it with a reset
+	nagle    uint8 // sends until TCP_NODELAY must be set; 0: it is, or there is no such thing
 }
 
 // tries is what a session needs only until it is connected.
@@ -143,9 +144,9 @@ func (sh *shard) dialServer(s *session) syscall.Errno {
 	if e != 0 {
 		return e
 	}
-	s.ends[server] = end{fd: fd, unix: to.isUnix(), more: to.isUnix()}
-	if !to.isUnix() {
-		setInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	s.ends[server] = end{fd: fd, unix: to.isUnix(), more: to.isUnix(), nagle: 2}
+	if to.isUnix() {
+		s.ends[server].nagle = 0
 	}
 	if e = connect(fd, to); e != 0 && e != syscall.EINPROGRESS {
 		return e
@@ -312,6 +313,9 @@ func (sh *shard) passEnd(s *session, d side) {
 	if s.ends[d].errno != 0 {
 		sh.passReset(s, 1-d)
 		return
+	}
+	if s.halves[1-d].stage == shut {
+		return // nothing is left to come from there either, so closing it says the same
 	}
 	shutdownWrite(s.ends[1-d].fd)
 	if s.NoHalfClose && s.halves[1-d].stage == flowing {
