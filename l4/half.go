@@ -152,7 +152,11 @@ func (sh *shard) copyOnce(s *session, h *half, src, dst *end) int {
 // the sender is dry, since the pipe was empty: a pipe whose slots are all taken says EAGAIN too.
 func (sh *shard) spliceOnce(s *session, h *half, src, dst *end) int {
 	n, e := splice(src.fd, h.pipe.w, h.pipe.size)
-	if e != 0 || n == 0 {
+	if e == 0 && n == 0 {
+		src.urgent = true // the end; or an urgent mark, with more before the end: only a read can tell
+		return sh.copyOnce(s, h, src, dst)
+	}
+	if e != 0 {
 		sh.readEnded(s, h, src, e)
 		return 0
 	}
