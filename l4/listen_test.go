@@ -193,3 +193,18 @@ func TestApplyKeepsWhatWaits(t *testing.T) {
 	}
 	b.expect(400, Normal)
 }
+
+// Close may come before Run has begun: then Run has nothing to do, and touches no descriptor.
+func TestCloseBeforeRun(t *testing.T) {
+	leak.Check(t)
+	for range 20 {
+		s, err := New(configure(t, tcp, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if err := s.Run(t.Context()); err != nil {
+			t.Errorf("run: %v", err)
+		}
+	}
+}
