@@ -151,7 +151,11 @@ func (sh *shard) copyOnce(s *session, h *half, src, dst *end) int {
 // the sender is dry, since the pipe was empty: a pipe whose slots are all taken says EAGAIN too.
 func (sh *shard) spliceOnce(s *session, h *half, src, dst *end) int {
 	n, e := splice(src.fd, h.pipe.w, h.pipe.size)
-	if e != 0 || n == 0 {
+	if e == 0 && n == 0 {
+		src.urgent = true // the end; or an urgent mark, with more before the end: only a read can tell
+		return sh.copyOnce(s, h, src, dst)
+	}
+	if e != 0 {
 		sh.readEnded(s, h, src, e)
 		return 0
 	}
@@ -288,4 +292,5 @@ func (sh *shard) lost(s *session, gone *end, e syscall.Errno) {
 	h := &s.halves[1-s.sideOf(gone)]
 	sh.discard(h)
 	h.stage = shut
+	sh.schedule(s) // the other direction has only half_closed_timeout now
 }
