@@ -11,6 +11,6 @@
 //   - A Config is not changed after it was returned, so any goroutine may read it.
 //
 // The order to read the files in: config.go (what comes out), load.go (the way from bytes to Config), table.go
-// (how a key is read), process.go, listener.go and pool.go (which keys there are), check.go (what must hold between
-// them), line.go (where each key stands: the TOML library does not tell).
+// (how a key is read), process.go, listener.go and pool.go (which keys there are), check.go and loop.go (what must
+// hold between them), line.go (where each key stands: the TOML library does not tell).
 package conf

@@ -73,12 +73,11 @@ func (s *scanner) next() {
 	s.pos = min(s.pos+1, len(s.text))
 }
 
-// skip steps over prefix if it is next.
+// skip steps over prefix, which holds no line end, if it is next.
 func (s *scanner) skip(prefix string) bool {
 	if !strings.HasPrefix(s.text[s.pos:], prefix) {
 		return false
 	}
-	s.line += strings.Count(prefix, "\n")
 	s.pos += len(prefix)
 	return true
 }

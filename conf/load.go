@@ -7,7 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
+	"syscall"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
@@ -26,9 +29,10 @@ func Load(path string) (*Config, []Warning, error) {
 	return Parse(path, text)
 }
 
-// readFile reads no more than a configuration may have, whatever path is: a file that grows, a device, a pipe.
+// readFile reads no more than a configuration may have, whatever path is: a file that grows, a device, a pipe. Without
+// O_NONBLOCK the open of a named pipe that nobody writes to would never return, and a reload would hang.
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, reason(err)
 	}
@@ -92,7 +96,7 @@ func (s *source) parse(text []byte) (map[string]any, bool) {
 func (s *source) refuseRepeats() {
 	for _, r := range s.lines.twice {
 		text := fmt.Sprintf("defined at line %d already", r.first)
-		s.errors = append(s.errors, Problem{File: s.file, Line: r.line, Key: clip(r.path), Text: text})
+		s.errors = append(s.errors, Problem{File: s.file, Line: r.line, Key: clip(r.path, longEnough), Text: text})
 	}
 }
 
@@ -122,13 +126,26 @@ func lineAt(text []byte, at int) int {
 	return 1 + bytes.Count(text[:max(0, min(at, len(text)))], []byte("\n"))
 }
 
+// printable is a sentence of the library, which may repeat any part of the file, in a form that fits a terminal.
+func printable(s string) string {
+	var b strings.Builder
+	for _, r := range clip(s, 3*longEnough) {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}
+
 // syntax turns an error of the TOML library into a problem. The line comes from the offset: for errors at a line end
 // the library counts one too far.
 func (s *source) syntax(err error, text []byte) Problem {
 	p := Problem{File: s.file, Text: strings.TrimPrefix(err.Error(), "toml: ")}
 	var at toml.ParseError
 	if errors.As(err, &at) {
-		p.Text = strings.TrimSuffix(at.Message, ".")
+		p.Text = printable(strings.TrimSuffix(at.Message, "."))
 		p.Line = lineAt(text, at.Position.Start)
 	}
 	if first := s.lines.again[p.Line]; first > 0 && strings.Contains(p.Text, "already") {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode"
 )
@@ -21,6 +22,8 @@ var unreadables = []struct {
 	{"directory", func(t *testing.T, path string) { try(t, os.Mkdir(path, 0o755)) }, "PATH: is a directory, want a file"},
 	{"dangling link", func(t *testing.T, path string) { try(t, os.Symlink("nowhere", path)) }, "PATH: no such file or directory"},
 	{"empty", holds(""), "PATH: listeners: missing, want at least one [[listeners]]\nPATH: pools: missing, want at least one [[pools]]"},
+	{"pipe that nobody writes to", func(t *testing.T, path string) { try(t, syscall.Mkfifo(path, 0o644)) },
+		"PATH: listeners: missing, want at least one [[listeners]]\nPATH: pools: missing, want at least one [[pools]]"},
 	{"10 MiB", holds("#" + strings.Repeat("x", 10<<20)), "PATH: larger than 1048576 bytes, which no configuration is"},
 	{"one byte too large", holds("#" + strings.Repeat("x", largest)), "PATH: larger than 1048576 bytes, which no configuration is"},
 	{"as large as may be", holds("#" + strings.Repeat("x", largest-1)), "PATH: listeners: missing, want at least one [[listeners]]\nPATH: pools: missing, want at least one [[pools]]"},
@@ -31,6 +34,7 @@ var unreadables = []struct {
 	{"UTF-16", holds("\xff\xfe[\x00l\x00"), "PATH:1: is UTF-16, want UTF-8"},
 	{"cut off in a string", holds("[log]\nlevel = \"inf"), "PATH:2: unexpected EOF; expected '\"'"},
 	{"not TOML", holds("global\n  maxconn 100\n"), "PATH:1: expected '.' or '=', but got '\\n' instead"},
+	{"cut off in an escape", holds("x = \"\\"), `PATH:1: invalid escape in string '\\x00'`},
 	{"nested too deep", holds("\nx = " + strings.Repeat("[", 1000)), "PATH:2: nested too deep"},
 }
 

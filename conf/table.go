@@ -219,7 +219,7 @@ func (t *table) warn(key, format string, args ...any) {
 }
 
 func (t *table) problem(key, format string, args []any) Problem {
-	return Problem{File: t.file, Line: t.lineOf(key), Key: under(t.name, clip(key)), Text: fmt.Sprintf(format, args...)}
+	return Problem{File: t.file, Line: t.lineOf(key), Key: under(t.name, clip(key, longEnough)), Text: fmt.Sprintf(format, args...)}
 }
 
 // lineOf is where the key stands; for a key that is missing, where its table begins.

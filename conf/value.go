@@ -47,15 +47,17 @@ func show(raw any) string {
 	return fmt.Sprint(raw)
 }
 
-func quote(s string) string { return strconv.Quote(clip(s)) }
+func quote(s string) string { return strconv.Quote(clip(s, longEnough)) }
 
-// clip cuts s to what fits a line.
-func clip(s string) string {
-	const longEnough = 60
-	if utf8.RuneCountInString(s) <= longEnough {
+// longEnough is how much of a key or a value a message repeats.
+const longEnough = 60
+
+// clip cuts s to so many letters.
+func clip(s string, letters int) string {
+	if utf8.RuneCountInString(s) <= letters {
 		return s
 	}
-	return string([]rune(s)[:longEnough]) + "..."
+	return string([]rune(s)[:letters]) + "..."
 }
 
 func text(raw any) (string, error) {

@@ -106,6 +106,10 @@ func onGrid(wait time.Duration) time.Duration {
 
 const grid = 50 * time.Millisecond
 
+// breath is the least time between two probes of a check, also where one takes
+// longer than the interval.
+const breath = time.Millisecond
+
 // once probes, takes the result in and returns how long to wait for the next.
 func (ck *check) once(ctx context.Context, c *Checker) time.Duration {
 	select {
@@ -122,7 +126,7 @@ func (ck *check) once(ctx context.Context, c *Checker) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ck.noteLocked(err, start, time.Now())
-	return max(0, ck.waitLocked()-time.Since(start))
+	return max(breath, ck.waitLocked()-time.Since(start))
 }
 
 func (ck *check) probe(ctx context.Context) error {

@@ -83,7 +83,7 @@ func serverProcess(t *testing.T) (port string) {
 // a ratio: what a plain loop needs to connect to the same servers and go.
 func TestThousandTargets(t *testing.T) {
 	leak.Check(t)
-	const n, took = 1000, 20 * time.Second
+	const n, took = 1000, 5 * time.Second
 	port := serverProcess(t)
 	targets := make([]Target, n)
 	var probes atomic.Int64

@@ -24,7 +24,7 @@ func TCP(ctx context.Context, addr string) error {
 		return err
 	}
 	defer conn.Close()
-	if conn.LocalAddr().String() == conn.RemoteAddr().String() && conn.LocalAddr().Network() == "tcp" {
+	if isSelf(conn) {
 		return errSelf
 	}
 	bidFarewell(ctx, conn)
@@ -34,6 +34,11 @@ func TCP(ctx context.Context, addr string) error {
 // Nobody listens on an ephemeral port of this host, and the kernel has chosen
 // that very port for our end: the connection is one to itself.
 var errSelf = errors.New("connected to itself: nobody listens there")
+
+func isSelf(conn net.Conn) bool {
+	local, remote := conn.LocalAddr(), conn.RemoteAddr()
+	return local.Network() == "tcp" && local.String() == remote.String()
+}
 
 // A dialer that sets no more options than needed: keepalive costs four system
 // calls on a connection of a millisecond.

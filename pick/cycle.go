@@ -11,7 +11,8 @@ import (
 // clumped. With weights w, their sum W and n servers there are three cases:
 //
 //   - n·W is small: the sequence of nginx's smooth weighted round robin (2012),
-//     entry by entry.
+//     entry by entry; unless it drifts by more than maxDrift, as it does for weights
+//     like 1, 8, 1024.
 //   - W is at most cycleCap: each turn of a server has an interval in which it
 //     must come, from its ideal begin to its ideal end, and of the turns whose
 //     interval has begun the one that ends first is next. This is the proportionate
@@ -20,8 +21,8 @@ import (
 //     no server is ever a whole turn ahead or behind.
 //   - W is larger: the order is not written down but computed for each turn, by a
 //     walk down a tree of two-way splits (see tree). It is exact over any length,
-//     and no server is ever more than one and a half turns ahead or behind. The
-//     price is time that grows with log n.
+//     and no server is more than maxDrift ahead or behind (1.4 is the most that
+//     searching found). The price is time that grows with log n.
 //
 // Rejected: nginx's rule at pick time (n additions for each pick, state in each
 // server). The deadline method (drifts by up to n/2 turns). gRPC's static stride
@@ -36,6 +37,7 @@ type cycle struct {
 }
 
 const (
+	maxDrift = 1.5
 	cycleCap = 1 << 17 // 512 KiB, and about 10 ms to compute
 	nginxCap = 1 << 20 // n·W: about a millisecond of the quadratic rule
 )
@@ -46,12 +48,14 @@ func newCycle(weights []uint64) *cycle {
 	switch {
 	case total == n && !slices.Contains(ws, 0): // all alike
 		return &cycle{length: total}
+	case total > cycleCap:
+		return &cycle{tree: newTree(ws)}
 	case total <= nginxCap/n:
-		return written(nginxOrder(ws, total))
-	case total <= cycleCap:
-		return written(fairOrder(ws, total))
+		if order := nginxOrder(ws, total); order != nil {
+			return written(order)
+		}
 	}
-	return &cycle{tree: newTree(ws)}
+	return written(fairOrder(ws, total))
 }
 
 func written(order []int32) *cycle { return &cycle{length: uint64(len(order)), order: order} }
@@ -109,7 +113,10 @@ func (c *cycle) into(p uint64) uint64 {
 
 // nginxOrder is one cycle of smooth weighted round robin: everybody gains their
 // weight, the richest is next and pays the total; ties go to the earlier entry.
+// It is nil if somebody gets too far ahead or behind, which current weights tell:
+// they are the drift, times the total.
 func nginxOrder(ws []uint64, total uint64) []int32 {
+	most := int64(maxDrift * float64(total))
 	current := make([]int64, len(ws))
 	order := make([]int32, total)
 	for t := range order {
@@ -120,7 +127,11 @@ func nginxOrder(ws []uint64, total uint64) []int32 {
 				best = i
 			}
 		}
+		behind := current[best] - int64(ws[best])
 		current[best] -= int64(total)
+		if behind > most || -current[best] > most {
+			return nil
+		}
 		order[t] = int32(best)
 	}
 	return order
