@@ -84,7 +84,8 @@ func command(t *testing.T, args []string, twists ...twist) *process {
 		t.Fatal(err)
 	}
 	p := &process{t: t, cmd: exec.Command(self, args...), ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), beSluice+"=1")
+	// The race detector keeps a process for a second after its end unless told not to.
+	p.cmd.Env = append(os.Environ(), beSluice+"=1", "GORACE=atexit_sleep_ms=10")
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
 	for _, twist := range twists {
 		twist(p.cmd)
