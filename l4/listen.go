@@ -93,11 +93,10 @@ func boundTo(fd int32) (sockaddr, error) {
 }
 
 func (k *socket) bindTo(fd int32) error {
-	sa, err := k.addr.standard()
-	if err != nil {
-		return err
+	if e := bind(fd, &k.addr); e != 0 {
+		return os.NewSyscallError("bind", e)
 	}
-	return os.NewSyscallError("bind", unix.Bind(int(fd), sa))
+	return nil
 }
 
 const backlogMax = 65535
