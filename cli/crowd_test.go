@@ -1,16 +1,9 @@
 package cli
 
 import (
-	"bufio"
-	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 // A crowd is clients that connect, are greeted, and leave, again and again.
@@ -67,26 +60,4 @@ func (l *crowd) wantNoFailure(t *testing.T) {
 	for _, err := range l.stop() {
 		t.Errorf("after %d connections: %v", l.served.Load(), err)
 	}
-}
-
-// caught says whether a process has a handler for a signal.
-func caught(t *testing.T, pid int, s unix.Signal) bool {
-	t.Helper()
-	mask, err := strconv.ParseUint(statusOf(pid, "SigCgt"), 16, 64)
-	return err == nil && mask>>(s-1)&1 == 1
-}
-
-// statusOf is a field of /proc/PID/status.
-func statusOf(pid int, field string) string {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	for in := bufio.NewScanner(f); in.Scan(); {
-		if name, value, ok := strings.Cut(in.Text(), ":"); ok && name == field {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
