@@ -60,7 +60,7 @@ func run(file string, stderr io.Writer) error {
 	for _, w := range warnings {
 		log.Warn("configuration", "warning", w.String())
 	}
-	log.Info("limits", lim.args()...)
+	log.Info("limits", lim.args(cfg)...)
 	return b.serve(file, signals, out)
 }
 
