@@ -278,4 +278,5 @@ func (sh *shard) lost(s *session, gone *end, e syscall.Errno) {
 	h := &s.halves[1-s.sideOf(gone)]
 	sh.discard(h)
 	h.stage = shut
+	sh.schedule(s) // the other direction has only half_closed_timeout now
 }

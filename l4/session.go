@@ -201,11 +201,16 @@ func (sh *shard) dialed(s *session, events uint32) {
 	if e == 0 && sh.selfConnected(s) {
 		e = syscall.ECONNREFUSED
 	}
-	if e != 0 {
+	switch e {
+	case 0:
+		sh.connected(s, events, 0)
+	case syscall.ECONNRESET, syscall.EPIPE:
+		// A connect that fails is refused or times out; these say that it was connected, and reset since (EPIPE: after
+		// a FIN). What the server said in between is still to be read.
+		sh.connected(s, events, e)
+	default:
 		sh.connect(s, sh.dialFailed(s, e))
-		return
 	}
-	sh.connected(s, events)
 }
 
 // selfConnected: a connect to a free port of this host's ephemeral range may be given that very port as its source,
@@ -219,13 +224,17 @@ func (sh *shard) selfConnected(s *session) bool {
 	return e == 0 && newPeer(&local.raw) == newPeer(&to.raw)
 }
 
-func (sh *shard) connected(s *session, events uint32) {
+func (sh *shard) connected(s *session, events uint32, lost syscall.Errno) {
 	upstreamOf(s.server).connected()
 	sh.giveTries(s)
 	s.phase = relaying
 	s.active = sh.now
 	s.ends[server].writable = true
 	sh.noteEvents(&s.ends[server], events)
+	sh.schedule(s) // it lies in the wheel for the end of the dial
+	if lost != 0 {
+		sh.lost(s, &s.ends[server], lost)
+	}
 	sh.relay(s)
 }
 
