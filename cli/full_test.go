@@ -251,12 +251,12 @@ func TestBackToBaseline(t *testing.T) {
 	clients := startCrowd(at, 4) // once before the baseline: what is opened lazily is open then
 	clients.awaitServed(t, 20)
 	clients.wantNoFailure(t)
-	drink(t, bulk, 8<<20)
+	drink(t, bulk, 2<<20)
 	eventually(t, "sessions end", func() bool { return s1.Open()+source.Open() == 0 })
 	before, stacks := p.usage(), goroutinesOf(p)
 	clients = startCrowd(at, 4)
 	for range 5 {
-		drink(t, bulk, 8<<20)
+		drink(t, bulk, 2<<20)
 		p.reload(file, text)
 	}
 	clients.awaitServed(t, 200)
