@@ -134,11 +134,8 @@ func initial(c *conf.Check) pick.Observed {
 }
 
 func (b *balancer) l4Config(cfg *conf.Config, pools map[string]*pick.Pool, onEnd func(*l4.Ended)) l4.Config {
-	out := l4.Config{Shards: b.limits.shards, MaxConnections: b.limits.sessions, MaxPipes: b.limits.pipes,
+	out := l4.Config{Shards: b.limits.shards, MaxConnections: b.limits.maxConnections(cfg), MaxPipes: b.limits.pipes,
 		ShutdownTimeout: cfg.Process.ShutdownTimeout, Splice: spliceMode(cfg.Process.Splice), Log: b.log, OnEnd: onEnd}
-	if n := cfg.Process.MaxConnections; n > 0 {
-		out.MaxConnections = min(n, out.MaxConnections)
-	}
 	relays := map[string]*l4.Pool{}
 	for _, p := range cfg.Pools {
 		relays[p.Name] = relay(&p, pools[p.Name])

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"runtime"
@@ -60,7 +61,7 @@ func run(file string, stderr io.Writer) error {
 	for _, w := range warnings {
 		log.Warn("configuration", "warning", w.String())
 	}
-	log.Info("limits", lim.args()...)
+	log.Info("limits", lim.args(cfg)...)
 	return b.serve(file, signals, out)
 }
 
@@ -71,6 +72,14 @@ func (b *balancer) serve(file string, signals <-chan os.Signal, out *logWriter) 
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- b.server.Run(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-b.server.Started():
+	}
+	if err := closeOnExec(); err != nil {
+		b.log.Warn("descriptors stay open in programs that are executed", "error", err)
+	}
 	b.checker = health.New(b.checked)
 	defer b.checker.Close()
 	b.updateChecks()
@@ -94,6 +103,12 @@ func (b *balancer) serve(file string, signals <-chan os.Signal, out *logWriter) 
 			ramp.Reset(b.ramps(now))
 		}
 	}
+}
+
+// closeOnExec marks every descriptor but the standard streams. Go and l4 open theirs with CLOEXEC; netpoll does not, and
+// neither may who started us. A program that we execute must not hold a listener or an event loop of ours.
+func closeOnExec() error {
+	return unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
 func (b *balancer) signal(s os.Signal, ctx context.Context, stop func(), file string, out *logWriter) {

@@ -125,7 +125,6 @@ func (sh *shard) copyOnce(s *session, h *half, src, dst *end) int {
 	sh.copied += int64(n)
 	if n < len(buf.B) {
 		src.readable = src.more
-		sh.smallAt = sh.now
 	} else if sh.mode == SpliceAuto {
 		h.splicing, h.small = true, 0
 	}
@@ -248,8 +247,19 @@ func (sh *shard) discard(h *half) {
 
 func (sh *shard) read(s *session, h *half, n int) {
 	h.bytes += int64(n)
+	if h == &s.halves[client] {
+		s.run = max(s.run, 0) + int64(n)
+	} else {
+		s.run = min(s.run, 0) - int64(n)
+	}
+	if !s.oneWay() {
+		sh.exchangeAt = sh.now
+	}
 	s.active = sh.now
 }
+
+// oneWay says that the session is a stream at the moment, and no exchange.
+func (s *session) oneWay() bool { return s.run >= oneWayFrom || s.run <= -oneWayFrom }
 
 // readEnded takes the answer of a read that brought no bytes.
 func (sh *shard) readEnded(s *session, h *half, src *end, e syscall.Errno) {

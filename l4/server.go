@@ -33,6 +33,7 @@ type Server struct {
 	acceptErrors atomic.Int64
 	shortage     atomic.Uint32 // errno of the last accept error that was ours
 	ephemeralLow uint16        // first port that the kernel gives to connects
+	started      chan struct{} // closed when the event loops run
 	cut          chan struct{} // closed by Close
 	cutOnce      sync.Once
 
@@ -57,7 +58,7 @@ type socketKey struct {
 
 // New binds every address of cfg, or none: then the error names the one that could not be bound.
 func New(cfg Config) (*Server, error) {
-	s := &Server{mode: cfg.Splice, log: cfg.Log, onEnd: cfg.OnEnd, born: time.Now(), cut: make(chan struct{}),
+	s := &Server{mode: cfg.Splice, log: cfg.Log, onEnd: cfg.OnEnd, born: time.Now(), started: make(chan struct{}), cut: make(chan struct{}),
 		ephemeralLow: firstEphemeralPort(), sockets: map[socketKey]*socket{}, services: map[string]*service{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -327,8 +328,12 @@ func (s *Server) start() ([]netpoll.EventLoop, error) {
 		}
 	}
 	s.running = true
+	close(s.started)
 	return loops, nil
 }
+
+// Started is closed when Run has its event loops running: from then on the process opens no descriptor but its own.
+func (s *Server) Started() <-chan struct{} { return s.started }
 
 // nest makes a shard's epoll set look like a listening socket to netpoll: an epoll descriptor is itself pollable, and
 // Accept is called whenever something in the set is ready.
