@@ -100,7 +100,7 @@ func runTest(ctx context.Context, o *options, field []contender, group []testCas
 	for _, c := range group {
 		cell := newCell(c, field)
 		for round := range c.rounds(o) {
-			if err := runRound(ctx, o, cell, up, round, dir); err != nil {
+			if err := runRound(ctx, o, rep, cell, up, round, dir); err != nil {
 				return err
 			}
 		}
@@ -112,9 +112,11 @@ func runTest(ctx context.Context, o *options, field []contender, group []testCas
 
 // runRound lets every contender have a turn. Two runs on one machine take turns
 // round by round.
-func runRound(ctx context.Context, o *options, cell *cell, up []*running, round int, dir string) (err error) {
+func runRound(ctx context.Context, o *options, rep *report, cell *cell, up []*running, round int, dir string) (err error) {
+	asked := time.Now()
 	release := machineTurn()
 	defer release()
+	rep.waited += time.Since(asked)
 	for i := range up {
 		// Another one begins each round: none always runs on what one
 		// particular other left behind.
@@ -125,7 +127,7 @@ func runRound(ctx context.Context, o *options, cell *cell, up []*running, round 
 				return err
 			}
 		}
-		res, err := measure(ctx, o, cell.testCase, up[k])
+		res, err := measureCalm(ctx, o, cell.testCase, up[k])
 		if err != nil {
 			return fmt.Errorf("%s, %s: %w", cell.label, up[k].name, err)
 		}
@@ -158,6 +160,29 @@ func restart(o *options, r *running, dir string) (*running, error) {
 		return r, err
 	}
 	return again, nil
+}
+
+// measureCalm measures again when others used more than calm of the machine,
+// and keeps the calmest. What others use does not depend on the contender, so
+// the choice favours none.
+func measureCalm(ctx context.Context, o *options, c testCase, r *running) (*load.Result, error) {
+	const calm = .15
+	again := o.again
+	if c.test == "T4" {
+		again = 0 // the process would have its memory already
+	}
+	best, err := measure(ctx, o, c, r)
+	for tries := 0; err == nil && tries < again && best.Failed == 0 && disturbance(best) > calm; tries++ {
+		res, err := measure(ctx, o, c, r)
+		if err != nil {
+			return nil, err
+		}
+		// A failure is never measured away.
+		if res.Failed > 0 || disturbance(res) < disturbance(best) {
+			best = res
+		}
+	}
+	return best, err
 }
 
 // measure runs the generator once against one contender.

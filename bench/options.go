@@ -16,6 +16,7 @@ type options struct {
 	sluice              string
 	haproxy, nginx      string
 	rounds, servers     int
+	again               int
 	warm, measured      time.Duration
 	quick, host, list   bool
 	json                string
@@ -39,6 +40,7 @@ func parseOptions(args []string) (*options, error) {
 	f.IntVar(&o.rounds, "rounds", 0, "rounds, each contender once in each (default 5, 3 with -quick)")
 	f.DurationVar(&o.measured, "for", 0, "time measured in a round (default 1s, 400ms with -quick)")
 	f.DurationVar(&o.warm, "warm", 0, "time before, when every byte is compared (default 300ms, 150ms with -quick)")
+	f.IntVar(&o.again, "again", -1, "times a measurement is repeated while others use the machine (default 1, 0 with -quick)")
 	f.IntVar(&o.servers, "servers", 3, "servers in the pool")
 	f.StringVar(&o.json, "json", "", "write all results to this file")
 	f.IntVar(&o.balancerCPU, "cpu-balancer", 0, "core of the balancer")
@@ -63,6 +65,9 @@ func (o *options) fill() {
 	}
 	if o.rounds == 0 {
 		o.rounds = pick(5, 3).(int)
+	}
+	if o.again < 0 {
+		o.again = pick(1, 0).(int)
 	}
 	if o.measured == 0 {
 		o.measured = pick(time.Second, 400*time.Millisecond).(time.Duration)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"runtime"
 	"slices"
 
 	"sluice/bench/load"
@@ -115,6 +116,12 @@ func (c *cell) ratio(m metric, k int) ratio {
 		return ratio{math.NaN(), math.NaN(), math.NaN()}
 	}
 	return ratio{median(q), slices.Min(q), slices.Max(q)}
+}
+
+// disturbance is the share of all cores that neither the contender nor the
+// generator nor the kernel used.
+func disturbance(r *load.Result) float64 {
+	return r.Use.Others / (r.Use.Wall * 1e9 * float64(runtime.NumCPU()))
 }
 
 func (c *cell) failed(k int) (n int) {

@@ -21,6 +21,7 @@ type report struct {
 	Machine string
 	Cells   []*cell
 	ours    map[string]bool // builds of sluice, which have targets
+	waited  time.Duration   // for other runs on this machine
 }
 
 func newReport(o *options, field []contender) *report {
@@ -156,13 +157,12 @@ func (c *cell) printErrors(w io.Writer) {
 	}
 }
 
-// noise is the share of all cores that neither the contenders nor the
-// generator nor the kernel used, in percent.
+// noise is the median disturbance in percent.
 func (c *cell) noise() float64 {
 	var v []float64
 	for _, rounds := range c.Rounds {
 		for _, r := range rounds {
-			v = append(v, 100*r.Use.Others/(r.Use.Wall*1e9*float64(runtime.NumCPU())))
+			v = append(v, 100*disturbance(r))
 		}
 	}
 	return median(v)
@@ -208,6 +208,8 @@ func (r *report) printTargets(w io.Writer) {
 	}
 	fmt.Fprintln(w)
 	t.Flush()
+	fmt.Fprintf(w, "took %v, of which %v waiting for other runs\n",
+		time.Since(r.Time).Round(time.Second), r.waited.Round(time.Second))
 }
 
 func (c *cell) printTarget(w io.Writer, k int, name string) {

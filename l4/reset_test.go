@@ -78,7 +78,7 @@ func TestBytesHeldAtAResetAreDelivered(t *testing.T) {
 		server := peers.Listen(t, p.server, sendUntil(stalled), peers.Call(func() { close(sent) }), peers.RST())
 		b := start(t, p, []*peers.Server{server})
 		c := peers.Dial(t, b.addr)
-		c.Do(peers.Buffer(64<<10), peers.Expect(1000))
+		c.Do(peers.Buffer(256<<10), peers.Expect(1000))
 		b.stalls()
 		close(stalled)
 		<-sent
@@ -115,13 +115,13 @@ func (b *balancer) stalls() {
 		} else {
 			last, same = n, 0
 		}
-		return same == 40
+		return same == 8
 	})
 }
 
 // Ordinary ends use no resets: they would eat the last bytes, or leave servers hanging.
 func TestNormalEndsWithoutReset(t *testing.T) {
-	const visits, n = 200, 10 << 10
+	const visits, n = 64, 10 << 10
 	forEachPath(t, func(t *testing.T, p path) {
 		server := peers.Listen(t, p.server, peers.Expect(n), peers.Send(n), peers.FIN(), peers.ExpectEOF(0))
 		b := start(t, p, []*peers.Server{server})
@@ -176,7 +176,7 @@ func TestStreamingClientLearnsOfAReset(t *testing.T) {
 // A side that was reset while the other is full ends the session all the same.
 func TestResetWhileTheOtherSideIsFull(t *testing.T) {
 	forEachMode(t, func(t *testing.T, p path) {
-		server := peers.Listen(t, p.server, peers.Buffer(64<<10), peers.Hold(time.Hour))
+		server := peers.Listen(t, p.server, peers.Hold(time.Hour))
 		b := start(t, p, []*peers.Server{server}, func(_ *Config, s *Service) { s.HalfClosedTimeout = 300 * time.Millisecond })
 		stop := make(chan struct{})
 		c := peers.Dial(t, b.addr)

@@ -277,7 +277,7 @@ func (s *Server) alone() bool { return pollers.live.Load() == int64(len(s.shards
 // the event loops could not be started.
 func (s *Server) Run(ctx context.Context) error {
 	loops, err := s.start()
-	if err == nil {
+	if len(loops) > 0 && err == nil {
 		stop := make(chan struct{})
 		done := make(chan struct{})
 		go func() { s.complain(stop); close(done) }()
@@ -310,6 +310,11 @@ func (s *Server) start() ([]netpoll.EventLoop, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	select {
+	case <-s.cut: // Close came first, and has given everything back
+		return nil, nil
+	default:
+	}
 	var loops []netpoll.EventLoop
 	for _, sh := range s.shards {
 		loop, err := netpoll.NewEventLoop(nil)
@@ -353,8 +358,8 @@ func (s *Server) drain() {
 	empty.Services = nil
 	s.Apply(empty)
 	var late <-chan time.Time
-	if s.config.ShutdownTimeout > 0 {
-		late = time.After(s.config.ShutdownTimeout)
+	if empty.ShutdownTimeout > 0 {
+		late = time.After(empty.ShutdownTimeout)
 	}
 	ask := time.NewTicker(10 * time.Millisecond)
 	defer ask.Stop()

@@ -33,6 +33,7 @@ type session struct {
 	*route
 	server   *pick.Server
 	tries    *tries // while dialing
+	run      int64  // bytes from the client since the last from the server; below zero the other way round
 	opened   int64  // ns, as all times here, on the shard's clock
 	active   int64  // when a byte last moved
 	deadline int64  // of the dial, or of the lingering
@@ -247,7 +248,7 @@ func (sh *shard) event(s *session, d side, events uint32) {
 		if events&unix.EPOLLERR != 0 {
 			sh.sideFailed(s, e)
 		}
-		if s.halves[client].splicing || s.halves[server].splicing {
+		if s.halves[client].splicing || s.halves[server].splicing || s.oneWay() {
 			sh.queue(s)
 		} else {
 			sh.relay(s)
