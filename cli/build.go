@@ -55,7 +55,7 @@ func (b *balancer) change(cfg *conf.Config, names map[string][]string) (err erro
 	if err := b.server.Apply(b.l4Config(cfg, pools, nil)); err != nil {
 		return err
 	}
-	// Pools that stay change last: until here everything could still be refused.
+	// Pools that stay change last: until here everything could still be refused. conf has checked what pick checks.
 	for _, p := range cfg.Pools {
 		if old := b.pools[p.Name]; old != nil {
 			if err := old.Configure(b.poolConfig(&p)); err != nil {
@@ -88,8 +88,10 @@ func (b *balancer) poolConfig(p *conf.Pool) pick.Config {
 	if err != nil {
 		panic("cli: conf let an unknown policy pass: " + err.Error())
 	}
-	cfg := pick.Config{Policy: policy, PanicThreshold: p.PanicThreshold, SlowStart: p.SlowStart,
-		BoundedLoad: p.BoundedLoad, OnNew: l4.Attach}
+	cfg := pick.Config{Policy: policy, PanicThreshold: p.PanicThreshold, SlowStart: p.SlowStart, OnNew: l4.Attach}
+	if p.Hashes() {
+		cfg.BoundedLoad = p.BoundedLoad // it may stand in [defaults], for those pools that hash
+	}
 	for _, s := range p.Servers {
 		cfg.Servers = append(cfg.Servers, b.serverConfigs(p, s)...)
 	}
@@ -165,18 +167,18 @@ func spliceMode(word string) l4.Splice {
 
 func relay(p *conf.Pool, pool *pick.Pool) *l4.Pool {
 	return &l4.Pool{Name: p.Name, Pool: pool, ConnectTimeout: p.ConnectTimeout, ConnectRetries: p.ConnectRetries,
-		ResetNoServer: p.OnNoServer == "reset", Key: hashKey(p)}
+		ResetNoServer: p.OnNoServer == "reset", Key: hashKey(p),
+		Timed: p.Balance == "least_time"}
 }
 
 func hashKey(p *conf.Pool) l4.HashKey {
-	switch p.Balance {
-	case "source_hash", "ring_hash", "rendezvous":
-		if p.HashKey == "source_ip_port" {
-			return l4.KeySourceIPPort
-		}
-		return l4.KeySourceIP
+	switch {
+	case !p.Hashes():
+		return l4.KeyNone
+	case p.HashKey == "source_ip_port":
+		return l4.KeySourceIPPort
 	}
-	return l4.KeyNone
+	return l4.KeySourceIP
 }
 
 func service(l *conf.Listener, pool *l4.Pool) *l4.Service {

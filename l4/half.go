@@ -2,6 +2,7 @@ package l4
 
 import (
 	"syscall"
+	"time"
 
 	"github.com/valyala/bytebufferpool"
 	"golang.org/x/sys/unix"
@@ -246,12 +247,15 @@ func (sh *shard) discard(h *half) {
 }
 
 func (sh *shard) read(s *session, h *half, n int) {
-	h.bytes += int64(n)
 	if h == &s.halves[client] {
 		s.run = max(s.run, 0) + int64(n)
 	} else {
 		s.run = min(s.run, 0) - int64(n)
+		if h.bytes == 0 && s.Pool.Timed {
+			s.server.Observe(sh.now, 0, time.Duration(sh.now-s.mark))
+		}
 	}
+	h.bytes += int64(n)
 	if !s.oneWay() {
 		sh.exchangeAt = sh.now
 	}

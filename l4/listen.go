@@ -23,8 +23,9 @@ type socket struct {
 // bindSocket binds for n shards. It does not listen yet.
 //
 // SO_REUSEPORT would let a second process of the same user take half of the connections without a word. So the first
-// descriptor binds without it, which fails if anybody listens there, and joins the group afterwards.
-func bindSocket(svc *Service, bind string, n int) (*socket, error) {
+// descriptor binds without it, which fails if anybody listens there, and joins the group afterwards; unless the port is
+// one that our own old socket is leaving.
+func bindSocket(svc *Service, bind string, n int, leaving map[uint16]bool) (*socket, error) {
 	k := &socket{bind: bind}
 	var err error
 	if k.addr, err = parseAddr(bind); err != nil {
@@ -33,7 +34,7 @@ func bindSocket(svc *Service, bind string, n int) (*socket, error) {
 	if k.addr.isUnix() {
 		err = k.bindUnix(svc)
 	} else {
-		err = k.bindTCP(svc, n)
+		err = k.bindTCP(svc, n, leaving[k.addr.port()])
 	}
 	if err != nil {
 		k.close()
@@ -55,14 +56,14 @@ func explain(err error) error {
 	return err
 }
 
-func (k *socket) bindTCP(svc *Service, n int) error {
+func (k *socket) bindTCP(svc *Service, n int, share bool) error {
 	for i := range n {
 		fd, e := openSocket(k.addr.family())
 		if e != 0 {
 			return os.NewSyscallError("socket", e)
 		}
 		k.fds = append(k.fds, fd)
-		if err := k.prepare(svc, fd, i > 0); err != nil {
+		if err := k.prepare(svc, fd, share || i > 0); err != nil {
 			return err
 		}
 		if err := k.bindTo(fd); err != nil {

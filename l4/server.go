@@ -129,6 +129,7 @@ func (s *Server) Apply(cfg Config) error {
 // or a change that then fails would be reset. plan says which service each socket serves.
 func (s *Server) bindAll(cfg Config) (plan map[socketKey]*binding, fresh map[socketKey]*socket, err error) {
 	plan, fresh = map[socketKey]*binding{}, map[socketKey]*socket{}
+	leaving := s.leaving(cfg)
 	defer func() {
 		if err != nil {
 			for _, k := range fresh {
@@ -144,7 +145,7 @@ func (s *Server) bindAll(cfg Config) (plan map[socketKey]*binding, fresh map[soc
 			}
 			k := s.sockets[key]
 			if k == nil {
-				if k, err = bindSocket(svc, bind, len(s.shards)); err != nil {
+				if k, err = bindSocket(svc, bind, len(s.shards), leaving); err != nil {
 					return nil, fresh, err
 				}
 				fresh[key] = k
@@ -160,6 +161,24 @@ func (s *Server) bindAll(cfg Config) (plan map[socketKey]*binding, fresh map[soc
 		}
 	}
 	return plan, fresh, nil
+}
+
+// leaving are the ports of the sockets that cfg has no use for. They close only when the new ones listen, so a new one
+// may have to share its port with them for a moment.
+func (s *Server) leaving(cfg Config) map[uint16]bool {
+	stay := map[socketKey]bool{}
+	for _, svc := range cfg.Services {
+		for _, bind := range svc.Bind {
+			stay[socketKey{bind, svc.Interface, svc.V6Only}] = true
+		}
+	}
+	ports := map[uint16]bool{}
+	for key, k := range s.sockets {
+		if !stay[key] && !k.addr.isUnix() {
+			ports[k.addr.port()] = true
+		}
+	}
+	return ports
 }
 
 // A binding is a socket and the service that it is for.
