@@ -25,7 +25,7 @@ type balancer struct {
 // build makes the parts of cfg and binds its listeners. Nothing serves yet.
 func build(cfg *conf.Config, log *slog.Logger, lim limits, onEnd func(*l4.Ended)) (*balancer, error) {
 	b := &balancer{log: log, limits: lim, pools: map[string]*pick.Pool{}, names: map[string][]string{}}
-	b.resolve(cfg)
+	b.names = b.resolve(cfg, nil)
 	pools, err := b.configure(cfg, nil)
 	if err != nil {
 		return nil, err
@@ -38,9 +38,16 @@ func build(cfg *conf.Config, log *slog.Logger, lim limits, onEnd func(*l4.Ended)
 	return b, nil
 }
 
-// change makes cfg the running configuration. If its listeners cannot be bound nothing changes.
-func (b *balancer) change(cfg *conf.Config) error {
-	b.resolve(cfg)
+// change makes cfg, with what its names resolved to, the running configuration. If its listeners cannot be bound nothing
+// changes.
+func (b *balancer) change(cfg *conf.Config, names map[string][]string) (err error) {
+	before := b.names
+	b.names = names
+	defer func() {
+		if err != nil {
+			b.names = before
+		}
+	}()
 	pools, err := b.configure(cfg, b.pools)
 	if err != nil {
 		return err
@@ -48,7 +55,7 @@ func (b *balancer) change(cfg *conf.Config) error {
 	if err := b.server.Apply(b.l4Config(cfg, pools, nil)); err != nil {
 		return err
 	}
-	// Pools that stay change last: until here everything could still be refused.
+	// Pools that stay change last: until here everything could still be refused. conf has checked what pick checks.
 	for _, p := range cfg.Pools {
 		if old := b.pools[p.Name]; old != nil {
 			if err := old.Configure(b.poolConfig(&p)); err != nil {
@@ -81,8 +88,10 @@ func (b *balancer) poolConfig(p *conf.Pool) pick.Config {
 	if err != nil {
 		panic("cli: conf let an unknown policy pass: " + err.Error())
 	}
-	cfg := pick.Config{Policy: policy, PanicThreshold: p.PanicThreshold, SlowStart: p.SlowStart,
-		BoundedLoad: p.BoundedLoad, OnNew: l4.Attach}
+	cfg := pick.Config{Policy: policy, PanicThreshold: p.PanicThreshold, SlowStart: p.SlowStart, OnNew: l4.Attach}
+	if p.Hashes() {
+		cfg.BoundedLoad = p.BoundedLoad // it may stand in [defaults], for those pools that hash
+	}
 	for _, s := range p.Servers {
 		cfg.Servers = append(cfg.Servers, b.serverConfigs(p, s)...)
 	}
@@ -134,11 +143,8 @@ func initial(c *conf.Check) pick.Observed {
 }
 
 func (b *balancer) l4Config(cfg *conf.Config, pools map[string]*pick.Pool, onEnd func(*l4.Ended)) l4.Config {
-	out := l4.Config{Shards: b.limits.shards, MaxConnections: b.limits.sessions, MaxPipes: b.limits.pipes,
+	out := l4.Config{Shards: b.limits.shards, MaxConnections: b.limits.maxConnections(cfg), MaxPipes: b.limits.pipes,
 		ShutdownTimeout: cfg.Process.ShutdownTimeout, Splice: spliceMode(cfg.Process.Splice), Log: b.log, OnEnd: onEnd}
-	if n := cfg.Process.MaxConnections; n > 0 {
-		out.MaxConnections = min(n, out.MaxConnections)
-	}
 	relays := map[string]*l4.Pool{}
 	for _, p := range cfg.Pools {
 		relays[p.Name] = relay(&p, pools[p.Name])
@@ -161,18 +167,18 @@ func spliceMode(word string) l4.Splice {
 
 func relay(p *conf.Pool, pool *pick.Pool) *l4.Pool {
 	return &l4.Pool{Name: p.Name, Pool: pool, ConnectTimeout: p.ConnectTimeout, ConnectRetries: p.ConnectRetries,
-		ResetNoServer: p.OnNoServer == "reset", Key: hashKey(p)}
+		ResetNoServer: p.OnNoServer == "reset", Key: hashKey(p),
+		Timed: p.Balance == "least_time"}
 }
 
 func hashKey(p *conf.Pool) l4.HashKey {
-	switch p.Balance {
-	case "source_hash", "ring_hash", "rendezvous":
-		if p.HashKey == "source_ip_port" {
-			return l4.KeySourceIPPort
-		}
-		return l4.KeySourceIP
+	switch {
+	case !p.Hashes():
+		return l4.KeyNone
+	case p.HashKey == "source_ip_port":
+		return l4.KeySourceIPPort
 	}
-	return l4.KeyNone
+	return l4.KeySourceIP
 }
 
 func service(l *conf.Listener, pool *l4.Pool) *l4.Service {

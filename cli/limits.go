@@ -15,7 +15,7 @@ import (
 type limits struct {
 	shards      int
 	descriptors int
-	sessions    int
+	sessions    int // what the descriptors carry
 	pipes       int
 }
 
@@ -58,10 +58,16 @@ func limitsFor(cfg *conf.Config) (limits, error) {
 	if l.sessions < 1 {
 		return l, fmt.Errorf("%d descriptors (RLIMIT_NOFILE) carry no session beside %d of our own: raise the limit, or use fewer shards or listeners", l.descriptors, other)
 	}
-	if n := cfg.Process.MaxConnections; n > 0 {
-		l.sessions = min(n, l.sessions)
-	}
 	return l, nil
+}
+
+// maxConnections is how many sessions cfg allows, which may change with every reload: what it says, as far as the
+// descriptors go.
+func (l limits) maxConnections(cfg *conf.Config) int {
+	if n := cfg.Process.MaxConnections; n > 0 {
+		return min(n, l.sessions)
+	}
+	return l.sessions
 }
 
 // checked counts the servers that have an active check.
@@ -76,8 +82,8 @@ func checked(cfg *conf.Config) int {
 }
 
 // args are the limits as log attributes.
-func (l limits) args() []any {
-	return []any{"max_connections", l.sessions, "descriptors", l.descriptors, "shards", l.shards, "pipes", l.pipes,
+func (l limits) args(cfg *conf.Config) []any {
+	return []any{"max_connections", l.maxConnections(cfg), "descriptors", l.descriptors, "shards", l.shards, "pipes", l.pipes,
 		"somaxconn", sysctl("net/core/somaxconn")}
 }
 

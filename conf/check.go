@@ -102,31 +102,59 @@ func (r *reading) poolsOf(listener int) []int {
 	return out
 }
 
-// A place is what one socket can listen on: the same address on two interfaces is two places.
+// A place is what one socket listens on.
 type place struct {
 	Address
 	device string
+	v6Only bool
+	table  *table
 }
 
-// checkBinds refuses to listen on one address twice. The kernel would allow it, with SO_REUSEPORT, and give each
-// half of the connections. Addresses that merely overlap, 0.0.0.0:80 and 127.0.0.1:80, are legal: the nearer wins.
+// checkBinds refuses to listen on one address twice, or on addresses of which one includes the other. The kernel would
+// share out the connections of the first, with SO_REUSEPORT; the second it refuses.
 func (r *reading) checkBinds() {
-	first := map[place]*table{}
+	var places []place
 	for i, l := range r.cfg.Listeners {
 		for _, b := range l.Bind {
-			at := place{b, l.Interface}
-			if other := first[at]; other != nil {
-				r.listeners[i].fail("bind", "%s is bound at line %d already", b, other.lineOf("bind"))
-				continue
+			at := place{b, l.Interface, l.V6Only, r.listeners[i]}
+			for _, other := range places {
+				if at.overlaps(other) {
+					at.table.fail("bind", "%s", at.taken(other))
+					break
+				}
 			}
-			first[at] = r.listeners[i]
+			places = append(places, at)
 		}
 	}
 }
 
+func (p place) taken(other place) string {
+	line := other.table.lineOf("bind")
+	if p.Address == other.Address {
+		return fmt.Sprintf("%s is bound at line %d already", p.Address, line)
+	}
+	return fmt.Sprintf("%s and %s, bound at line %d, overlap", p.Address, other.Address, line)
+}
+
+// overlaps reports whether a connection could belong to both.
+func (p place) overlaps(q place) bool {
+	if p.device != q.device && p.device != "" && q.device != "" || p.IsZero() || q.IsZero() {
+		return false
+	}
+	return p.Address == q.Address || p.includes(q) || q.includes(p)
+}
+
+// includes reports whether p is the wildcard address that q falls under.
+func (p place) includes(q place) bool {
+	if !p.IP.IsValid() || !p.IP.Addr().IsUnspecified() || !q.IP.IsValid() || p.IP.Port() != q.IP.Port() {
+		return false
+	}
+	return p.IP.Addr().Is4() == q.IP.Addr().Is4() || p.IP.Addr().Is6() && !p.v6Only
+}
+
 // checkHash tells of keys that only the hashes look at.
 func (r *reading) checkHash(p *Pool, t *table) {
-	if slices.Contains(hashes, p.Balance) {
+	if p.Hashes() {
 		return
 	}
 	for _, key := range []string{"hash_key", "bounded_load"} {

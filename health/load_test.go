@@ -93,7 +93,7 @@ func TestThousandTargets(t *testing.T) {
 	}
 	for i := range targets {
 		targets[i] = Target{Owner: i, Addr: fmt.Sprintf("127.1.%d.%d:%s", i/250, i%250+1, port),
-			Settings: Settings{Probe: probe, Kind: "tcp", Interval: 2 * time.Second, Jitter: 0.1}}
+			Settings: Settings{Probe: probe, Kind: "tcp", Interval: 2 * time.Second, Timeout: 10 * time.Second, Jitter: 0.1}}
 	}
 	plain := plainCost(t, targets)
 	before := cpu(t)

@@ -84,8 +84,13 @@ func (sh *shard) pause(l *listener) {
 func (sh *shard) resume() {
 	sh.resumeAt = 0
 	for _, l := range sh.listeners {
-		if l.paused && sh.watch(l) == 0 {
+		if !l.paused {
+			continue
+		}
+		if sh.watch(l) == 0 {
 			l.paused = false
+		} else {
+			sh.resumeAt = sh.now + acceptPause
 		}
 	}
 }

@@ -146,16 +146,3 @@ func localAddr(fd int32) (sockaddr, syscall.Errno) {
 		uintptr(unsafe.Pointer(&a.size)), 0, 0, 0)
 	return a, e
 }
-
-// standard is the address as golang.org/x/sys takes it.
-func (a *sockaddr) standard() (unix.Sockaddr, error) {
-	switch a.family() {
-	case unix.AF_INET:
-		in := (*unix.RawSockaddrInet4)(unsafe.Pointer(&a.raw))
-		return &unix.SockaddrInet4{Port: int(networkOrder(in.Port)), Addr: in.Addr}, nil
-	case unix.AF_INET6:
-		in := (*unix.RawSockaddrInet6)(unsafe.Pointer(&a.raw))
-		return &unix.SockaddrInet6{Port: int(networkOrder(in.Port)), Addr: in.Addr, ZoneId: in.Scope_id}, nil
-	}
-	return nil, unix.EAFNOSUPPORT
-}

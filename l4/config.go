@@ -66,6 +66,7 @@ type Pool struct {
 	ConnectRetries int           // further attempts, each on a server not tried yet; at most 15
 	ResetNoServer  bool          // a session that finds no server ends with a reset instead of a FIN
 	Key            HashKey
+	Timed          bool // the policy wants to know how fast servers answer
 }
 
 // HashKey is what a hashing policy sees of a client.

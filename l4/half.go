@@ -2,6 +2,7 @@ package l4
 
 import (
 	"syscall"
+	"time"
 
 	"github.com/valyala/bytebufferpool"
 	"golang.org/x/sys/unix"
@@ -125,7 +126,6 @@ func (sh *shard) copyOnce(s *session, h *half, src, dst *end) int {
 	sh.copied += int64(n)
 	if n < len(buf.B) {
 		src.readable = src.more
-		sh.smallAt = sh.now
 	} else if sh.mode == SpliceAuto {
 		h.splicing, h.small = true, 0
 	}
@@ -152,7 +152,11 @@ func (sh *shard) copyOnce(s *session, h *half, src, dst *end) int {
 // the sender is dry, since the pipe was empty: a pipe whose slots are all taken says EAGAIN too.
 func (sh *shard) spliceOnce(s *session, h *half, src, dst *end) int {
 	n, e := splice(src.fd, h.pipe.w, h.pipe.size)
-	if e != 0 || n == 0 {
+	if e == 0 && n == 0 {
+		src.urgent = true // the end; or an urgent mark, with more before the end: only a read can tell
+		return sh.copyOnce(s, h, src, dst)
+	}
+	if e != 0 {
 		sh.readEnded(s, h, src, e)
 		return 0
 	}
@@ -243,9 +247,23 @@ func (sh *shard) discard(h *half) {
 }
 
 func (sh *shard) read(s *session, h *half, n int) {
+	if h == &s.halves[client] {
+		s.run = max(s.run, 0) + int64(n)
+	} else {
+		s.run = min(s.run, 0) - int64(n)
+		if h.bytes == 0 && s.Pool.Timed {
+			s.server.Observe(sh.now, 0, time.Duration(sh.now-s.mark))
+		}
+	}
 	h.bytes += int64(n)
+	if !s.oneWay() {
+		sh.exchangeAt = sh.now
+	}
 	s.active = sh.now
 }
+
+// oneWay says that the session is a stream at the moment, and no exchange.
+func (s *session) oneWay() bool { return s.run >= oneWayFrom || s.run <= -oneWayFrom }
 
 // readEnded takes the answer of a read that brought no bytes.
 func (sh *shard) readEnded(s *session, h *half, src *end, e syscall.Errno) {
@@ -278,4 +296,5 @@ func (sh *shard) lost(s *session, gone *end, e syscall.Errno) {
 	h := &s.halves[1-s.sideOf(gone)]
 	sh.discard(h)
 	h.stage = shut
+	sh.schedule(s) // the other direction has only half_closed_timeout now
 }

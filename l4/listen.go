@@ -20,11 +20,12 @@ type socket struct {
 	inode uint64 // of a unix path, so that only our own is removed
 }
 
-// bindSocket binds and listens for n shards.
+// bindSocket binds for n shards. It does not listen yet.
 //
 // SO_REUSEPORT would let a second process of the same user take half of the connections without a word. So the first
-// descriptor binds without it, which fails if anybody listens there, and joins the group afterwards.
-func bindSocket(svc *Service, bind string, n int) (*socket, error) {
+// descriptor binds without it, which fails if anybody listens there, and joins the group afterwards; unless the port is
+// one that our own old socket is leaving.
+func bindSocket(svc *Service, bind string, n int, leaving map[uint16]bool) (*socket, error) {
 	k := &socket{bind: bind}
 	var err error
 	if k.addr, err = parseAddr(bind); err != nil {
@@ -33,11 +34,11 @@ func bindSocket(svc *Service, bind string, n int) (*socket, error) {
 	if k.addr.isUnix() {
 		err = k.bindUnix(svc)
 	} else {
-		err = k.bindTCP(svc, n)
+		err = k.bindTCP(svc, n, leaving[k.addr.port()])
 	}
 	if err != nil {
 		k.close()
-		return nil, fmt.Errorf("listener %s: cannot listen on %s: %w", svc.Name, bind, explain(err))
+		return nil, cannotListen(svc, bind, err)
 	}
 	return k, nil
 }
@@ -55,14 +56,14 @@ func explain(err error) error {
 	return err
 }
 
-func (k *socket) bindTCP(svc *Service, n int) error {
+func (k *socket) bindTCP(svc *Service, n int, share bool) error {
 	for i := range n {
 		fd, e := openSocket(k.addr.family())
 		if e != 0 {
 			return os.NewSyscallError("socket", e)
 		}
 		k.fds = append(k.fds, fd)
-		if err := k.prepare(svc, fd, i > 0); err != nil {
+		if err := k.prepare(svc, fd, share || i > 0); err != nil {
 			return err
 		}
 		if err := k.bindTo(fd); err != nil {
@@ -76,12 +77,21 @@ func (k *socket) bindTCP(svc *Service, n int) error {
 			setInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
 		}
 	}
+	return nil
+}
+
+// listen begins to take connections in.
+func (k *socket) listen(svc *Service) error {
 	for _, fd := range k.fds {
 		if err := unix.Listen(int(fd), backlog(svc)); err != nil {
-			return os.NewSyscallError("listen", err)
+			return cannotListen(svc, k.bind, os.NewSyscallError("listen", err))
 		}
 	}
 	return nil
+}
+
+func cannotListen(svc *Service, bind string, err error) error {
+	return fmt.Errorf("listener %s: cannot listen on %s: %w", svc.Name, bind, explain(err))
 }
 
 func boundTo(fd int32) (sockaddr, error) {
@@ -93,11 +103,10 @@ func boundTo(fd int32) (sockaddr, error) {
 }
 
 func (k *socket) bindTo(fd int32) error {
-	sa, err := k.addr.standard()
-	if err != nil {
-		return err
+	if e := bind(fd, &k.addr); e != 0 {
+		return os.NewSyscallError("bind", e)
 	}
-	return os.NewSyscallError("bind", unix.Bind(int(fd), sa))
+	return nil
 }
 
 const backlogMax = 65535
@@ -174,9 +183,6 @@ func (k *socket) bindUnix(svc *Service) error {
 		if err = removeStale(path); err == nil {
 			err = k.bindTo(fd)
 		}
-	}
-	if err == nil {
-		err = os.NewSyscallError("listen", unix.Listen(int(fd), backlog(svc)))
 	}
 	if err == nil && path != "" {
 		var st unix.Stat_t

@@ -33,6 +33,7 @@ type Server struct {
 	acceptErrors atomic.Int64
 	shortage     atomic.Uint32 // errno of the last accept error that was ours
 	ephemeralLow uint16        // first port that the kernel gives to connects
+	started      chan struct{} // closed when the event loops run
 	cut          chan struct{} // closed by Close
 	cutOnce      sync.Once
 
@@ -57,7 +58,7 @@ type socketKey struct {
 
 // New binds every address of cfg, or none: then the error names the one that could not be bound.
 func New(cfg Config) (*Server, error) {
-	s := &Server{mode: cfg.Splice, log: cfg.Log, onEnd: cfg.OnEnd, born: time.Now(), cut: make(chan struct{}),
+	s := &Server{mode: cfg.Splice, log: cfg.Log, onEnd: cfg.OnEnd, born: time.Now(), started: make(chan struct{}), cut: make(chan struct{}),
 		ephemeralLow: firstEphemeralPort(), sockets: map[socketKey]*socket{}, services: map[string]*service{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -124,9 +125,11 @@ func (s *Server) Apply(cfg Config) error {
 	return nil
 }
 
-// bindAll binds what is not bound yet. plan says which service each socket serves.
+// bindAll binds what is not bound yet, and listens only once everything is bound: a client that was taken in by a start
+// or a change that then fails would be reset. plan says which service each socket serves.
 func (s *Server) bindAll(cfg Config) (plan map[socketKey]*binding, fresh map[socketKey]*socket, err error) {
 	plan, fresh = map[socketKey]*binding{}, map[socketKey]*socket{}
+	leaving := s.leaving(cfg)
 	defer func() {
 		if err != nil {
 			for _, k := range fresh {
@@ -142,7 +145,7 @@ func (s *Server) bindAll(cfg Config) (plan map[socketKey]*binding, fresh map[soc
 			}
 			k := s.sockets[key]
 			if k == nil {
-				if k, err = bindSocket(svc, bind, len(s.shards)); err != nil {
+				if k, err = bindSocket(svc, bind, len(s.shards), leaving); err != nil {
 					return nil, fresh, err
 				}
 				fresh[key] = k
@@ -152,7 +155,30 @@ func (s *Server) bindAll(cfg Config) (plan map[socketKey]*binding, fresh map[soc
 			plan[key] = &binding{service: svc, socket: k}
 		}
 	}
+	for key, k := range fresh {
+		if err = k.listen(plan[key].service); err != nil {
+			return nil, fresh, err
+		}
+	}
 	return plan, fresh, nil
+}
+
+// leaving are the ports of the sockets that cfg has no use for. They close only when the new ones listen, so a new one
+// may have to share its port with them for a moment.
+func (s *Server) leaving(cfg Config) map[uint16]bool {
+	stay := map[socketKey]bool{}
+	for _, svc := range cfg.Services {
+		for _, bind := range svc.Bind {
+			stay[socketKey{bind, svc.Interface, svc.V6Only}] = true
+		}
+	}
+	ports := map[uint16]bool{}
+	for key, k := range s.sockets {
+		if !stay[key] && !k.addr.isUnix() {
+			ports[k.addr.port()] = true
+		}
+	}
+	return ports
 }
 
 // A binding is a socket and the service that it is for.
@@ -270,7 +296,7 @@ func (s *Server) alone() bool { return pollers.live.Load() == int64(len(s.shards
 // the event loops could not be started.
 func (s *Server) Run(ctx context.Context) error {
 	loops, err := s.start()
-	if err == nil {
+	if len(loops) > 0 && err == nil {
 		stop := make(chan struct{})
 		done := make(chan struct{})
 		go func() { s.complain(stop); close(done) }()
@@ -303,6 +329,11 @@ func (s *Server) start() ([]netpoll.EventLoop, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	select {
+	case <-s.cut: // Close came first, and has given everything back
+		return nil, nil
+	default:
+	}
 	var loops []netpoll.EventLoop
 	for _, sh := range s.shards {
 		loop, err := netpoll.NewEventLoop(nil)
@@ -322,8 +353,12 @@ func (s *Server) start() ([]netpoll.EventLoop, error) {
 		}
 	}
 	s.running = true
+	close(s.started)
 	return loops, nil
 }
+
+// Started is closed when Run has its event loops running: from then on the process opens no descriptor but its own.
+func (s *Server) Started() <-chan struct{} { return s.started }
 
 // nest makes a shard's epoll set look like a listening socket to netpoll: an epoll descriptor is itself pollable, and
 // Accept is called whenever something in the set is ready.
@@ -342,8 +377,8 @@ func (s *Server) drain() {
 	empty.Services = nil
 	s.Apply(empty)
 	var late <-chan time.Time
-	if s.config.ShutdownTimeout > 0 {
-		late = time.After(s.config.ShutdownTimeout)
+	if empty.ShutdownTimeout > 0 {
+		late = time.After(empty.ShutdownTimeout)
 	}
 	ask := time.NewTicker(10 * time.Millisecond)
 	defer ask.Stop()

@@ -3,6 +3,7 @@ package l4
 import (
 	"math/rand/v2"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -31,13 +32,14 @@ type session struct {
 	links // the wheel's
 
 	*route
-	server   *pick.Server
-	tries    *tries // while dialing
-	opened   int64  // ns, as all times here, on the shard's clock
-	active   int64  // when a byte last moved
-	deadline int64  // of the dial, or of the lingering
-	expires  int64  // max_session_duration; 0: never
-	from     peer
+	server  *pick.Server
+	tries   *tries // while dialing
+	run     int64  // bytes from the client since the last from the server; below zero the other way round
+	opened  int64  // ns, as all times here, on the shard's clock
+	active  int64  // when a byte last moved
+	mark    int64  // of the dial and of the lingering: the deadline, 0 for none; relaying: when it was connected
+	expires int64  // max_session_duration; 0: never
+	from    peer
 }
 
 type halves = [2]half
@@ -119,6 +121,7 @@ func (sh *shard) connect(s *session, last Reason) {
 		if len(d.tried) > s.Pool.ConnectRetries {
 			break
 		}
+		s.state.Now = sh.now
 		i := d.set.Acquire(s.state, s.key(), d.tried)
 		if i < 0 {
 			break
@@ -154,9 +157,9 @@ func (sh *shard) dialServer(s *session) syscall.Errno {
 	if e = epollAdd(sh.epfd, fd, sessionEvents, s.tag(server), s.gen); e != 0 {
 		return e
 	}
-	s.deadline = 0
+	s.mark = 0
 	if t := s.Pool.ConnectTimeout; t > 0 {
-		s.deadline = sh.now + int64(t)
+		s.mark = sh.now + int64(t)
 	}
 	return 0
 }
@@ -165,6 +168,9 @@ func (sh *shard) dialServer(s *session) syscall.Errno {
 func (sh *shard) dialFailed(s *session, e syscall.Errno) Reason {
 	why := dialReason(e)
 	upstreamOf(s.server).failed(why, e)
+	if s.Pool.Timed && why != LocalResource {
+		s.server.Observe(sh.now, max(s.Pool.ConnectTimeout, time.Duration(sh.now-s.tries.begun)), 0)
+	}
 	s.server.Release()
 	s.server = nil
 	if fd := s.ends[server].fd; fd != nowhere {
@@ -201,11 +207,16 @@ func (sh *shard) dialed(s *session, events uint32) {
 	if e == 0 && sh.selfConnected(s) {
 		e = syscall.ECONNREFUSED
 	}
-	if e != 0 {
+	switch e {
+	case 0:
+		sh.connected(s, events, 0)
+	case syscall.ECONNRESET, syscall.EPIPE:
+		// A connect that fails is refused or times out; these say that it was connected, and reset since (EPIPE: after
+		// a FIN). What the server said in between is still to be read.
+		sh.connected(s, events, e)
+	default:
 		sh.connect(s, sh.dialFailed(s, e))
-		return
 	}
-	sh.connected(s, events)
 }
 
 // selfConnected: a connect to a free port of this host's ephemeral range may be given that very port as its source,
@@ -219,13 +230,21 @@ func (sh *shard) selfConnected(s *session) bool {
 	return e == 0 && newPeer(&local.raw) == newPeer(&to.raw)
 }
 
-func (sh *shard) connected(s *session, events uint32) {
+func (sh *shard) connected(s *session, events uint32, lost syscall.Errno) {
 	upstreamOf(s.server).connected()
+	if s.Pool.Timed {
+		s.server.Observe(sh.now, time.Duration(sh.now-s.tries.begun), 0)
+	}
+	s.mark = sh.now
 	sh.giveTries(s)
 	s.phase = relaying
 	s.active = sh.now
 	s.ends[server].writable = true
 	sh.noteEvents(&s.ends[server], events)
+	sh.schedule(s) // it lies in the wheel for the end of the dial
+	if lost != 0 {
+		sh.lost(s, &s.ends[server], lost)
+	}
 	sh.relay(s)
 }
 
@@ -238,7 +257,7 @@ func (sh *shard) event(s *session, d side, events uint32) {
 		if events&unix.EPOLLERR != 0 {
 			sh.sideFailed(s, e)
 		}
-		if s.halves[client].splicing || s.halves[server].splicing {
+		if s.halves[client].splicing || s.halves[server].splicing || s.oneWay() {
 			sh.queue(s)
 		} else {
 			sh.relay(s)
@@ -345,9 +364,9 @@ func (sh *shard) passReset(s *session, to side) {
 		return
 	}
 	s.phase = lingering
-	s.deadline = 0
+	s.mark = 0
 	if t := s.halfClosedTimeout(); t > 0 {
-		s.deadline = sh.now + t
+		s.mark = sh.now + t
 	}
 	sh.schedule(s)
 }
@@ -398,10 +417,10 @@ const never = int64(1) << 62
 func (s *session) due(now int64) int64 {
 	switch s.phase {
 	case dialing, lingering:
-		if s.deadline == 0 {
+		if s.mark == 0 {
 			return never
 		}
-		return s.deadline
+		return s.mark
 	}
 	due := never
 	if s.expires != 0 {

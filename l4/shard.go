@@ -21,27 +21,28 @@ type shard struct {
 	tmfd   int32 // wakes it for the wheel
 
 	// owned by the loop
-	now       int64 // ns since the server's birth; read once a batch
-	events    []unix.EpollEvent
-	sa        unix.RawSockaddrAny
-	slab      slab
-	wheel     wheel
-	streams   []uint32 // slots of sessions that wait for their next quantum, in turn
-	ended     []uint32 // slots whose descriptors close at the end of the batch
-	spare     []*tries
-	buf       *bytebufferpool.ByteBuffer
-	pipes     pipePool
-	listeners map[int32]*listener
-	states    map[*pick.Pool]*pick.State
-	lastID    int32
-	resumeAt  int64 // when paused listeners are tried again; 0: none is
-	alarm     int64 // what the timerfd is set to; 0: not set
-	smallAt   int64 // when a small exchange was last seen
-	copied    int64
-	spliced   int64
-	held      int64 // buffers that wait for a receiver
-	idle      idler
-	stopping  bool // run no more
+	now        int64 // ns since the server's birth; read once a batch
+	events     []unix.EpollEvent
+	sa         unix.RawSockaddrAny
+	slab       slab
+	wheel      wheel
+	streams    []uint32 // slots of sessions that wait for their next quantum, in turn
+	ended      []uint32 // slots whose descriptors close at the end of the batch
+	spare      []*tries
+	buf        *bytebufferpool.ByteBuffer
+	pipes      pipePool
+	listeners  map[int32]*listener
+	states     map[*pick.Pool]*pick.State
+	lastID     int32
+	resumeAt   int64 // when paused listeners are tried again; 0: none is
+	alarm      int64 // what the timerfd is set to; 0: not set
+	exchangeAt int64 // when something other than a stream moved bytes last
+	copied     int64
+	spliced    int64
+	held       int64 // buffers that wait for a receiver
+	idle       idler
+	stopping   bool // run no more
+	streamed   bool // the last batch gave a stream a quantum
 
 	// shared
 	quit   chan struct{} // closed when the loop has stopped
@@ -61,6 +62,7 @@ const (
 	quantumAlone = 1 << 20   // what a stream moves before the others are asked again
 	quantumMixed = 128 << 10 // the same while small exchanges go on beside it
 	mixedFor     = 5e6       // ns
+	oneWayFrom   = 1 << 20   // a session that moved so much without a byte the other way is no exchange
 )
 
 func newShard(srv *Server, id int) (*shard, error) {
@@ -165,11 +167,12 @@ func (sh *shard) stream() {
 	if s.queued && s.phase == relaying {
 		s.queued = false
 		sh.relay(s)
+		sh.streamed = sh.streamed || s.oneWay()
 	}
 }
 
 func (sh *shard) quantum() int {
-	if sh.now-sh.smallAt < mixedFor {
+	if sh.now-sh.exchangeAt < mixedFor {
 		return quantumMixed
 	}
 	return quantumAlone
@@ -230,8 +233,9 @@ func (i *idler) ended(now int64, worth bool) {
 }
 
 const (
-	turnsAtOnce = 1000 // bounds how long the loop stays in one call of the poller
-	lingerMS    = 20   // how long the loop waits for the next event itself before it leaves that to the poller
+	turnsAtOnce = 1000  // bounds how long the loop stays in one call of the poller
+	moderation  = 100e3 // ns that streams may gather, where nothing but streams moves
+	lingerMS    = 20    // how long the loop waits for the next event itself before it leaves that to the poller
 )
 
 // run turns until nothing has been to do for a while; then the poller waits for the next event.
@@ -252,8 +256,9 @@ func (sh *shard) run() {
 			return
 		}
 		if busy {
-			sh.idle.ended(now, sh.smallAt == sh.now)
-		} else if !sh.idle.awake(now) {
+			sh.idle.ended(now, sh.exchangeAt == sh.now)
+		}
+		if sh.mayRest(now, busy) {
 			sh.setAlarm()
 			if n = sh.wait(); n == 0 {
 				break
@@ -268,6 +273,22 @@ func (sh *shard) run() {
 		return
 	}
 	sh.pipes.trim() // idle for a while: the next stream may make its own, at 8 microseconds
+}
+
+// mayRest says whether to sleep until the next event. After a round in which nothing but streams moved it first lets
+// some more of them come, as network cards do with their interrupts: the sooner a stream is looked at again, the less
+// is there, and the more each byte costs.
+func (sh *shard) mayRest(now int64, busy bool) bool {
+	if !busy {
+		return !sh.idle.awake(now)
+	}
+	if !sh.streamed || len(sh.streams) > 0 || now-sh.exchangeAt < mixedFor {
+		return false
+	}
+	sh.streamed = false
+	sh.idle.since = now
+	unix.Nanosleep(&unix.Timespec{Nsec: moderation}, nil)
+	return true
 }
 
 // wait sleeps until there are events, for a while; 0 says that the poller should wait.

@@ -55,6 +55,11 @@ func connect(fd int32, a *sockaddr) syscall.Errno {
 	return e
 }
 
+func bind(fd int32, a *sockaddr) syscall.Errno {
+	_, _, e := syscall.RawSyscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(&a.raw)), uintptr(a.size))
+	return e
+}
+
 func setInt(fd int32, level, name, value int) syscall.Errno {
 	v := int32(value)
 	_, _, e := syscall.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(name),

@@ -121,7 +121,7 @@ func (s *ServerConfig) check() error {
 	case s.State > Maint:
 		return fmt.Errorf("operator state %d: want ready, drain or maint", s.State)
 	case s.Initial > Down:
-		return fmt.Errorf("initial state %d: want up, checking or down", s.Initial)
+		return fmt.Errorf("initial state %v: want up, checking or down", s.Initial)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (l *leastConn) Pick(st *State, _ uint64, tried []int) int {
 		best, ties = l.lightest()
 	}
 	if ties > 0 {
-		return l.inTurn(st, best, nil)
+		return l.inTurn(st, best, nil, false)
 	}
 	return best
 }
@@ -104,16 +104,32 @@ func (l *leastConn) lightest() (best, ties int) {
 	return best, ties
 }
 
-// leastOf is the general case. It falls back on servers in slow start that were
-// not admitted to this pick if nobody else is left.
+// leastOf is the general case. A server in slow start that wins by its load alone
+// has to be admitted, or the least busy of the others is taken.
 func (l *leastConn) leastOf(st *State, tried []int) int {
-	best, ties, spare := -1, 0, -1
+	best, ties := l.scan(tried, false)
+	if ties > 0 {
+		best = l.inTurn(st, best, tried, false)
+	}
+	if best < 0 || l.admits(st, best) {
+		return best
+	}
+	other, ties := l.scan(tried, true)
+	switch {
+	case other < 0 || !l.busier(other, best):
+		return best // it was its turn, and turns are by the ramped weight already
+	case ties > 0:
+		return l.inTurn(st, other, tried, true)
+	}
+	return other
+}
+
+// scan returns the first of the least busy and how many others are no busier, of
+// all or only of those that are not in slow start.
+func (l *leastConn) scan(tried []int, settled bool) (best, ties int) {
+	best = -1
 	for i := range l.members {
-		if l.barred(i, tried) {
-			continue
-		}
-		if !l.admits(st, i) {
-			spare = i
+		if l.barred(i, tried) || settled && l.ramping(i) {
 			continue
 		}
 		switch {
@@ -123,22 +139,15 @@ func (l *leastConn) leastOf(st *State, tried []int) int {
 			ties++
 		}
 	}
-	switch {
-	case best < 0:
-		return spare
-	case ties > 0:
-		return l.inTurn(st, best, tried)
-	}
-	return best
+	return best, ties
 }
 
 // inTurn returns the next in turn of those that are no busier than best. Others
-// may take and give back slots meanwhile, so the walk has an end. Who is in slow
-// start was admitted for certain only if it is best itself.
-func (l *leastConn) inTurn(st *State, best int, tried []int) int {
+// may take and give back slots meanwhile, so the walk has an end.
+func (l *leastConn) inTurn(st *State, best int, tried []int, settled bool) int {
 	for range 2 * len(l.members) {
 		i := l.cycle.next(st)
-		if i == best || !l.ramping(i) && !l.busier(i, best) && !l.barred(i, tried) {
+		if !l.busier(i, best) && !l.barred(i, tried) && !(settled && l.ramping(i)) {
 			return i
 		}
 	}

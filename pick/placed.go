@@ -1,7 +1,5 @@
 package pick
 
-import "math"
-
 // placed is what the hash policies have in common: keys without a place take
 // turns, and loads may be bounded.
 type placed struct {
@@ -34,12 +32,13 @@ func (p *placed) room() float64 {
 	return p.factor * float64(sessions) / p.weight
 }
 
-// skips reports whether a pick must pass over member i. Rounding up makes sure
-// that the bounds of all together hold all sessions.
+// skips reports whether a pick must pass over member i. One that is below its bound
+// by less than a session takes one more, as the bound rounded up allows: so all
+// together hold all sessions.
 func (p *placed) skips(i int, tried []int, room float64) bool {
 	m := p.members[i]
 	return p.barred(i, tried) ||
-		room > 0 && float64(m.Active()+1) > math.Ceil(room*float64(m.weight()))
+		room > 0 && float64(m.Active()) >= room*float64(m.weight())*(1-1e-12)
 }
 
 // scan returns the first member from start on that is not to be passed over. If

@@ -64,8 +64,9 @@ func (c *twoChoices) pickAmong(st *State, tried []int) int {
 			return a
 		}
 	}
-	// Loads decide in favour of whoever has just returned; slow start has a say.
-	if c.busier(a, b) && c.admits(st, b) || !c.admits(st, a) {
+	// Whoever has just returned would win by load each time it is drawn.
+	switch {
+	case c.busier(a, b) && c.admits(st, b), c.busier(b, a) && !c.admits(st, a):
 		return b
 	}
 	return a
