@@ -28,7 +28,11 @@ func rawDial(t *testing.T, h *hand) int32 {
 
 // rawListener is a server that is driven by hand too.
 func rawListener(t *testing.T) (fd int32, addr string) {
-	k, err := bindSocket(&Service{Name: "raw"}, peers.V4, 1, nil)
+	svc := &Service{Name: "raw"}
+	k, err := bindSocket(svc, peers.V4, 1, nil)
+	if err == nil {
+		err = k.listen(svc)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
