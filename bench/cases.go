@@ -56,11 +56,13 @@ func pingCases() (all []testCase) {
 		for _, n := range []int{1, 64, 512} {
 			c := testCase{test: "T1", spec: load.Spec{Kind: "ping", Conns: n, Size: size}}
 			c.label = fmt.Sprintf("ping-pong %s, %d connections", bytesText(size), n)
+			if n == 1 {
+				c.label = fmt.Sprintf("ping-pong %s, 1 connection", bytesText(size))
+			}
 			switch {
 			case size > kib:
 				c.cpu, c.quick = 1, n == 64 && size < 64*kib
 			case n == 1:
-				c.label = fmt.Sprintf("ping-pong %s, 1 connection", bytesText(size))
 				c.rate, c.p50, c.quick = 1.5, .75, size == 64
 			default:
 				c.rate, c.cpu, c.quick = 1.2, .82, n == 64 || size == 64

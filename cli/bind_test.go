@@ -116,7 +116,7 @@ func TestIPv6(t *testing.T) {
 	s1 := named(t, peer.V6, "s1")
 	at := place6(t)
 	p := serve(t, inFile(t, one(at, s1.Addr())))
-	p.await("listeners=" + at)
+	p.await(at)
 	wantAlive(t, openMany(t, at, 5)...)
 }
 

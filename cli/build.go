@@ -25,7 +25,7 @@ type balancer struct {
 // build makes the parts of cfg and binds its listeners. Nothing serves yet.
 func build(cfg *conf.Config, log *slog.Logger, lim limits, onEnd func(*l4.Ended)) (*balancer, error) {
 	b := &balancer{log: log, limits: lim, pools: map[string]*pick.Pool{}, names: map[string][]string{}}
-	b.resolve(cfg)
+	b.names = b.resolve(cfg, nil)
 	pools, err := b.configure(cfg, nil)
 	if err != nil {
 		return nil, err
@@ -38,10 +38,16 @@ func build(cfg *conf.Config, log *slog.Logger, lim limits, onEnd func(*l4.Ended)
 	return b, nil
 }
 
-// change makes cfg the running configuration. If its listeners cannot be bound nothing changes.
-func (b *balancer) change(cfg *conf.Config) error {
-	b.resolve(cfg)
-	b.warnOfRestart(cfg)
+// change makes cfg, with what its names resolved to, the running configuration. If its listeners cannot be bound nothing
+// changes.
+func (b *balancer) change(cfg *conf.Config, names map[string][]string) (err error) {
+	before := b.names
+	b.names = names
+	defer func() {
+		if err != nil {
+			b.names = before
+		}
+	}()
 	pools, err := b.configure(cfg, b.pools)
 	if err != nil {
 		return err
@@ -60,20 +66,6 @@ func (b *balancer) change(cfg *conf.Config) error {
 	b.cfg, b.pools = cfg, pools
 	b.updateChecks()
 	return nil
-}
-
-// warnOfRestart tells what of cfg only a restart can change.
-func (b *balancer) warnOfRestart(cfg *conf.Config) {
-	was, is := b.cfg, cfg
-	for key, differs := range map[string]bool{
-		"process.shards": was.Process.Shards != is.Process.Shards,
-		"process.splice": was.Process.Splice != is.Process.Splice,
-		"log":            was.Log != is.Log,
-	} {
-		if differs {
-			b.log.Warn("a restart is needed for this key, until then it stays as it was", "key", key)
-		}
-	}
 }
 
 // configure returns a pool for each of cfg's: the old one of that name, as it is, or a new one.

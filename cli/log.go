@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sluice/conf"
 )
 
@@ -48,7 +50,8 @@ func (w *logWriter) reopen() error {
 	if w.path == "" {
 		return nil
 	}
-	f, err := os.OpenFile(w.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
+	// O_NONBLOCK: opening a named pipe that nobody reads is an error, and not a wait that no signal ends.
+	f, err := os.OpenFile(w.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NONBLOCK, 0o640)
 	if err != nil {
 		return fmt.Errorf("log.output: %w", err)
 	}

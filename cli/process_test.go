@@ -22,6 +22,9 @@ const beSluice = "SLUICE_TEST_BINARY_IS_SLUICE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(beSluice) != "" {
+		if zone := os.Getenv(zoneVariable); zone != "" {
+			resolveFrom(zone)
+		}
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())

@@ -11,14 +11,17 @@ import (
 	"sluice/conf"
 )
 
-const (
-	resolveTimeout = 5 * time.Second
-	resolveAgain   = 10 * time.Second // how often a name that did not resolve is tried
+const resolveTimeout = 5 * time.Second
+
+// Tests have their own.
+var (
+	resolveAgain = 10 * time.Second // how often a name that did not resolve is tried
+	lookupIP     = net.DefaultResolver.LookupNetIP
 )
 
 // resolve looks up the host names of cfg, all at once. A name that does not resolve is a warning: the addresses that it
 // had last go on, and if it never had any its server stays down and is tried again.
-func (b *balancer) resolve(cfg *conf.Config) {
+func (b *balancer) resolve(cfg *conf.Config, last map[string][]string) map[string][]string {
 	found := map[string][]string{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -26,8 +29,8 @@ func (b *balancer) resolve(cfg *conf.Config) {
 		all.Go(func() {
 			addresses, err := lookup(host)
 			if err != nil {
-				b.log.Warn("name does not resolve", "address", host.String(), "error", err, "kept", b.names[host.String()])
-				addresses = b.names[host.String()]
+				b.log.Warn("name does not resolve", "address", host.String(), "error", err, "kept", last[host.String()])
+				addresses = last[host.String()]
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -35,7 +38,7 @@ func (b *balancer) resolve(cfg *conf.Config) {
 		})
 	}
 	all.Wait()
-	b.names = found
+	return found
 }
 
 func hosts(cfg *conf.Config) map[conf.Address]bool {
@@ -53,7 +56,7 @@ func hosts(cfg *conf.Config) map[conf.Address]bool {
 func lookup(host conf.Address) ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
 	defer cancel()
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host.Host)
+	ips, err := lookupIP(ctx, "ip", host.Host)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/pprof"
 	"time"
@@ -36,10 +35,8 @@ SIGHUP reads the configuration again, SIGUSR1 opens the log file again, SIGQUIT 
 
 // run serves until a signal ends it.
 func run(file string, stderr io.Writer) error {
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGQUIT,
-		unix.SIGPIPE) // SIGPIPE: a reader of our log that goes away must not take us along
-	defer signal.Stop(signals)
+	signals := catch()
+	defer signals.release()
 	cfg, warnings, err := load(file, stderr)
 	if err != nil {
 		return err
@@ -66,7 +63,7 @@ func run(file string, stderr io.Writer) error {
 }
 
 // serve runs the balancer and answers signals until it has ended.
-func (b *balancer) serve(file string, signals <-chan os.Signal, out *logWriter) error {
+func (b *balancer) serve(file string, in *signals, out *logWriter) error {
 	runtime.GOMAXPROCS(b.limits.shards + 1) // one more for everything that is not a shard
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -88,16 +85,23 @@ func (b *balancer) serve(file string, signals <-chan os.Signal, out *logWriter) 
 	defer again.Stop()
 	ramp := time.NewTimer(0)
 	defer ramp.Stop()
+	reload := &loader{balancer: b, first: b.cfg, file: file, out: make(chan loaded, 1)}
 	for {
 		select {
 		case err := <-ended:
 			b.log.Info("stopped")
 			return err
-		case s := <-signals:
-			b.signal(s, ctx, stop, file, out)
+		case s := <-in.stop:
+			b.stop(s, ctx, stop)
+		case <-in.reload:
+			reload.begin(ctx)
+		case s := <-in.other:
+			b.signal(s, out)
+		case l := <-reload.out:
+			reload.end(ctx, l)
 		case <-again.C:
-			if ctx.Err() == nil {
-				b.upkeep()
+			if b.unresolved() {
+				reload.resolveAgain(ctx)
 			}
 		case now := <-ramp.C:
 			ramp.Reset(b.ramps(now))
@@ -105,26 +109,19 @@ func (b *balancer) serve(file string, signals <-chan os.Signal, out *logWriter) 
 	}
 }
 
-// closeOnExec marks every descriptor but the standard streams. Go and l4 open theirs with CLOEXEC; netpoll does not, and
-// neither may who started us. A program that we execute must not hold a listener or an event loop of ours.
-func closeOnExec() error {
-	return unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+// stop begins to stop; the second time it stops at once.
+func (b *balancer) stop(s os.Signal, ctx context.Context, stop func()) {
+	if ctx.Err() == nil {
+		b.log.Info("stopping", "signal", s.String(), "sessions", b.server.Stats().Sessions, "timeout", b.cfg.Process.ShutdownTimeout)
+		stop()
+		return
+	}
+	b.log.Warn("stopping at once", "signal", s.String())
+	b.server.Close()
 }
 
-func (b *balancer) signal(s os.Signal, ctx context.Context, stop func(), file string, out *logWriter) {
+func (b *balancer) signal(s os.Signal, out *logWriter) {
 	switch s {
-	case unix.SIGTERM, unix.SIGINT:
-		if ctx.Err() == nil {
-			b.log.Info("stopping", "signal", s.String(), "sessions", b.server.Stats().Sessions, "timeout", b.cfg.Process.ShutdownTimeout)
-			stop()
-		} else {
-			b.log.Warn("stopping at once", "signal", s.String())
-			b.server.Close()
-		}
-	case unix.SIGHUP:
-		if ctx.Err() == nil {
-			b.reload(file)
-		}
 	case unix.SIGUSR1:
 		if err := out.reopen(); err != nil {
 			b.log.Error("log not opened again", "error", err)
@@ -136,19 +133,10 @@ func (b *balancer) signal(s os.Signal, ctx context.Context, stop func(), file st
 	}
 }
 
-// reload reads the file again. One with errors, or whose listeners cannot be bound, changes nothing.
-func (b *balancer) reload(file string) {
-	begun := time.Now()
-	var said lineLogger = func(line string) { b.log.Error("reload", "problem", line) }
-	cfg, _, err := load(file, said)
-	if err == nil {
-		err = b.change(cfg)
-	}
-	if err != nil {
-		b.log.Error("reload refused, the configuration from before stays", "config", file, "error", err)
-		return
-	}
-	b.log.Info("reloaded", "config", file, "listeners", b.listening(), "pools", len(cfg.Pools), "took", time.Since(begun))
+// closeOnExec marks every descriptor but the standard streams. Go and l4 open theirs with CLOEXEC; netpoll does not, and
+// neither may who started us. A program that we execute must not hold a listener or an event loop of ours.
+func closeOnExec() error {
+	return unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
 // listening is every address that is listened on.

@@ -154,3 +154,30 @@ func TestLogReaderStops(t *testing.T) {
 	p.signal(unix.SIGTERM)
 	p.wantExit(exitFine)
 }
+
+// A named pipe that nobody reads is an error at the start, and on SIGUSR1 one that is passed over: never a wait.
+func TestLogToNamedPipe(t *testing.T) {
+	s1 := named(t, peer.V4, "s1")
+	at := place(t)
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := inFile(t, "[log]\noutput = \""+pipe+"\"\n"+one(at, s1.Addr()))
+	p := call(t, []string{"run", "-c", file})
+	p.wantExit(exitNo)
+	wantText(t, "stderr", p.err.String(), "log.output: open "+pipe)
+	reader, err := os.OpenFile(pipe, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = start(t, []string{"run", "-c", file})
+	awaitAnswer(t, at)
+	reader.Close()
+	p.signal(unix.SIGUSR1)
+	p.signal(unix.SIGQUIT)
+	wantAnswer(t, at, "s1")
+	p.signal(unix.SIGTERM)
+	p.wantExit(exitFine)
+}

@@ -127,3 +127,52 @@ func TestStopUnderLoad(t *testing.T) {
 		}
 	}
 }
+
+// A restart does not wait for the sessions of the process before, whether that was killed or still drains.
+func TestRestartAtOnce(t *testing.T) {
+	for _, s := range []unix.Signal{unix.SIGKILL, unix.SIGTERM} {
+		t.Run(s.String(), func(t *testing.T) {
+			s1, s2 := named(t, peer.V4, "s1"), named(t, peer.V4, "s2")
+			at := place(t)
+			old := serve(t, inFile(t, one(at, s1.Addr())))
+			sessions := openMany(t, at, 5)
+			old.signal(s)
+			if s == unix.SIGKILL {
+				old.wait()
+				sessions = nil
+			} else {
+				wantRefused(t, at, time.Now())
+			}
+			serve(t, inFile(t, one(at, s2.Addr())))
+			if got := census(at, 20); got["s2"] != 20 {
+				t.Errorf("answers %v, want 20 of s2", got)
+			}
+			wantAlive(t, sessions...)
+		})
+	}
+}
+
+// A process that stood still for a while goes on where it was; who connected meanwhile is served.
+func TestStoodStill(t *testing.T) {
+	s1 := named(t, peer.V4, "s1")
+	at := place(t)
+	p := serve(t, inFile(t, one(at, s1.Addr())))
+	session := open(t, at)
+	p.signal(unix.SIGSTOP)
+	var waiting []net.Conn
+	for range 200 {
+		c, err := dial(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		waiting = append(waiting, c)
+	}
+	p.signal(unix.SIGCONT)
+	for _, c := range waiting {
+		if who, err := hear(c); who != "s1" {
+			t.Fatalf("a client that waited: %q, %v", who, err)
+		}
+	}
+	wantAlive(t, session)
+}

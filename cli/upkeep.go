@@ -5,16 +5,6 @@ import (
 	"time"
 )
 
-// upkeep tries names again that had no address, every resolveAgain.
-func (b *balancer) upkeep() {
-	if !b.unresolved() {
-		return
-	}
-	if err := b.change(b.cfg); err != nil {
-		b.log.Error("names resolved again", "error", err)
-	}
-}
-
 // ramps moves the slow starts of all pools on; next is when to call it again.
 func (b *balancer) ramps(now time.Time) (next time.Duration) {
 	next = time.Second

@@ -20,7 +20,7 @@ type socket struct {
 	inode uint64 // of a unix path, so that only our own is removed
 }
 
-// bindSocket binds and listens for n shards.
+// bindSocket binds for n shards. It does not listen yet.
 //
 // SO_REUSEPORT would let a second process of the same user take half of the connections without a word. So the first
 // descriptor binds without it, which fails if anybody listens there, and joins the group afterwards; unless the port is
@@ -38,7 +38,7 @@ func bindSocket(svc *Service, bind string, n int, leaving map[uint16]bool) (*soc
 	}
 	if err != nil {
 		k.close()
-		return nil, fmt.Errorf("listener %s: cannot listen on %s: %w", svc.Name, bind, explain(err))
+		return nil, cannotListen(svc, bind, err)
 	}
 	return k, nil
 }
@@ -77,12 +77,21 @@ func (k *socket) bindTCP(svc *Service, n int, share bool) error {
 			setInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
 		}
 	}
+	return nil
+}
+
+// listen begins to take connections in.
+func (k *socket) listen(svc *Service) error {
 	for _, fd := range k.fds {
 		if err := unix.Listen(int(fd), backlog(svc)); err != nil {
-			return os.NewSyscallError("listen", err)
+			return cannotListen(svc, k.bind, os.NewSyscallError("listen", err))
 		}
 	}
 	return nil
+}
+
+func cannotListen(svc *Service, bind string, err error) error {
+	return fmt.Errorf("listener %s: cannot listen on %s: %w", svc.Name, bind, explain(err))
 }
 
 func boundTo(fd int32) (sockaddr, error) {
@@ -174,9 +183,6 @@ func (k *socket) bindUnix(svc *Service) error {
 		if err = removeStale(path); err == nil {
 			err = k.bindTo(fd)
 		}
-	}
-	if err == nil {
-		err = os.NewSyscallError("listen", unix.Listen(int(fd), backlog(svc)))
 	}
 	if err == nil && path != "" {
 		var st unix.Stat_t

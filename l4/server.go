@@ -125,7 +125,8 @@ func (s *Server) Apply(cfg Config) error {
 	return nil
 }
 
-// bindAll binds what is not bound yet. plan says which service each socket serves.
+// bindAll binds what is not bound yet, and listens only once everything is bound: a client that was taken in by a start
+// or a change that then fails would be reset. plan says which service each socket serves.
 func (s *Server) bindAll(cfg Config) (plan map[socketKey]*binding, fresh map[socketKey]*socket, err error) {
 	plan, fresh = map[socketKey]*binding{}, map[socketKey]*socket{}
 	leaving := s.leaving(cfg)
@@ -152,6 +153,11 @@ func (s *Server) bindAll(cfg Config) (plan map[socketKey]*binding, fresh map[soc
 				return nil, fresh, err
 			}
 			plan[key] = &binding{service: svc, socket: k}
+		}
+	}
+	for key, k := range fresh {
+		if err = k.listen(plan[key].service); err != nil {
+			return nil, fresh, err
 		}
 	}
 	return plan, fresh, nil

@@ -63,7 +63,7 @@ func TestSmallMessagesAreNotHeldBack(t *testing.T) {
 
 // Sizes at which 32-bit amounts and magic values end. The big ones take minutes: SLUICE_LONG=1.
 func TestBigStreams(t *testing.T) {
-	sizes := []int64{32 << 20}
+	sizes := []int64{16 << 20}
 	if os.Getenv("SLUICE_LONG") != "" {
 		sizes = []int64{1<<31 - 1, 1 << 31, 1<<31 + 1, 1<<32 - 1, 1 << 32, 1<<32 + 1, 20 << 30}
 	}

@@ -138,8 +138,10 @@ func TestBalancerLeastTime(t *testing.T) {
 func TestServices(t *testing.T) {
 	var lookups atomic.Int64
 	fail := errors.New("registry is away")
+	var arrived sync.WaitGroup
 	s := NewServices(func(name string) (Config, error) {
 		lookups.Add(1)
+		arrived.Wait() // so that all ask before there is an answer
 		switch name {
 		case "away":
 			return Config{}, fail
@@ -149,9 +151,13 @@ func TestServices(t *testing.T) {
 		return Config{Servers: named(1, 1)}, nil
 	})
 	balancers := make([]*Balancer, 8)
+	arrived.Add(len(balancers))
 	var wg sync.WaitGroup
 	for i := range balancers {
-		wg.Go(func() { balancers[i], _ = s.Balancer("db") })
+		wg.Go(func() {
+			arrived.Done()
+			balancers[i], _ = s.Balancer("db")
+		})
 	}
 	wg.Wait()
 	for _, b := range balancers {

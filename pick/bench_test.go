@@ -65,6 +65,7 @@ func BenchmarkBalancer(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
+			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
 				key := uint64(0)
 				for pb.Next() {

@@ -101,17 +101,23 @@ func TestLeastConnSlowStart(t *testing.T) {
 		pool.SetUp(back, true)
 		began := time.Now()
 		var window [5]int64 // sessions that c got in each two seconds
+		var early int64     // of the first ten
 		for k := range 1000 {
 			pool.Tick(began.Add(time.Duration(k) * 10 * time.Millisecond))
 			set := pool.Set()
 			before := back.Active()
 			i := set.Acquire(st, 0, nil)
 			window[k/200] += back.Active() - before
+			if k < 10 {
+				early += back.Active() - before
+			}
 			if i == -1 {
 				t.Fatal("nobody was picked")
 			}
 		}
 		switch {
+		case slow > 0 && early > 4:
+			t.Errorf("with slow start: c got %d of the first 10, want about one", early)
 		case slow == 0 && window[0] < 90:
 			t.Errorf("without slow start: c got %v in each 2 s, want nearly all at first", window)
 		case slow > 0 && (window[0] < 10 || window[0] > 60 || window[1] <= window[0]):

@@ -165,6 +165,31 @@ func TestLimitIsExact(t *testing.T) {
 	}
 }
 
+// A Server keeps its limit itself, whatever picks have seen.
+func TestServerKeepsItsLimit(t *testing.T) {
+	s := NewServer("a", "a")
+	s.limit.Store(3)
+	var taken sync.Map
+	var wg sync.WaitGroup
+	for n := range 16 {
+		wg.Go(func() {
+			if s.Acquire() {
+				taken.Store(n, true)
+			}
+		})
+	}
+	wg.Wait()
+	got := 0
+	taken.Range(func(any, any) bool { got++; return true })
+	if got != 3 || s.Active() != 3 || s.Acquire() {
+		t.Errorf("%d of 16 got a slot, %d are out; want 3", got, s.Active())
+	}
+	s.Release()
+	if !s.Acquire() || s.Acquire() {
+		t.Error("one slot came back: want one more, and not two")
+	}
+}
+
 func TestReleaseWithoutAcquirePanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {

@@ -22,6 +22,7 @@ type pinger struct {
 	lives   int  // messages before the client closes; 0: until the end
 	paced   bool // messages start by the clock, not by the answer
 	measure bool // into the units of the rig
+	hold    bool // connecting: nobody goes on after the first answer
 	nextID  uint32
 	open    int
 	done    int // connections that had their first answer
@@ -154,7 +155,7 @@ func (c *ping) answered(r *rig, e *end) {
 		next := c.due[0]
 		c.due = c.due[1:]
 		c.send(r, e, next)
-	case !p.paced:
+	case !p.paced && !p.hold:
 		c.send(r, e, now)
 	}
 }
@@ -186,8 +187,11 @@ func (p *pinger) pace(r *rig, now int64) {
 }
 
 // connect opens n clients, at most 128 connects at once so that no accept
-// queue overflows, and waits until each had its first answer.
+// queue overflows, and waits until each had its first answer. All begin
+// together then: a balancer that is kept busy by the first would take seconds
+// to accept the last (nginx accepts one a turn).
 func (p *pinger) connect(r *rig, n int) bool {
+	p.hold = true
 	for p.done < n {
 		goal := min(p.done+128, n)
 		for p.open < goal {
@@ -200,6 +204,12 @@ func (p *pinger) connect(r *rig, n int) bool {
 		ok := r.await("connecting", func() bool { return p.done >= goal || r.failed > failed })
 		if !ok || r.failed > failed {
 			return false
+		}
+	}
+	p.hold = false
+	for _, e := range p.clients {
+		if c, ok := e.actor.(*ping); ok && !p.paced {
+			c.send(r, e, r.now())
 		}
 	}
 	return true
