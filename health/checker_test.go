@@ -270,8 +270,14 @@ func TestProbesAtOnceAreCapped(t *testing.T) {
 // HLT-15: an interval of 300 s does not delay what replaces it, and the old
 // word stands until there is a new one.
 func TestChangedSettingsTakeEffectAtOnce(t *testing.T) {
+	for _, initial := range []State{Checking, Up} {
+		changeSettings(t, initial)
+	}
+}
+
+func changeSettings(t *testing.T, initial State) {
 	bubble(t, func(t *testing.T, f *fleet, c *Checker, d *diary) {
-		targets := f.targets(500, Settings{Interval: 300 * time.Second})
+		targets := f.targets(500, Settings{Interval: 300 * time.Second, Initial: initial})
 		c.Update(targets)
 		pass(10 * time.Minute)
 		d.take()
@@ -279,7 +285,7 @@ func TestChangedSettingsTakeEffectAtOnce(t *testing.T) {
 			f.probes = nil
 			f.broken["other port"] = errors.New("refused")
 		})
-		targets = f.targets(500, Settings{Interval: time.Second})
+		targets = f.targets(500, Settings{Interval: time.Second, Initial: initial})
 		targets[7].Addr = "other port"
 		c.Update(targets)
 		if s := c.Status()[7]; s.State != Up {
@@ -395,6 +401,36 @@ func TestReportMayCallTheChecker(t *testing.T) {
 			t.Errorf("told %d times, want 2", told)
 		}
 	})
+}
+
+// The old check of an owner is in the middle of a report when the new one has
+// its first result.
+func TestOneReportAtATime(t *testing.T) {
+	leak.Check(t)
+	reports, goOn := make(chan bool), make(chan struct{})
+	c := New(func(_ Target, up bool, _ time.Time, _ string) {
+		reports <- up
+		<-goOn
+	})
+	defer c.Close()
+	answer := func(err error) Probe {
+		return func(context.Context, string) error { return err }
+	}
+	c.Update([]Target{{"owner", "server", Settings{Probe: answer(errors.New("no")), Kind: "fails"}}})
+	if <-reports {
+		t.Error("the first report is not down")
+	}
+	c.Update([]Target{{"owner", "server", Settings{Probe: answer(nil), Kind: "passes"}}})
+	select {
+	case <-reports:
+		t.Error("a second report while the first had not returned")
+	case <-time.After(50 * time.Millisecond): // one that comes too early comes in 10
+	}
+	goOn <- struct{}{}
+	if !<-reports {
+		t.Error("the second report is not up")
+	}
+	goOn <- struct{}{}
 }
 
 // For each owner one report at a time, in order, and the last one is the truth,
