@@ -136,7 +136,7 @@ func TestDualStack(t *testing.T) {
 	p.signal(unix.SIGTERM)
 	p.wantExit(exitFine)
 	write(t, file, head+listener("six", "[::]:"+port, "p", "v6_only = true")+listener("four", "0.0.0.0:"+port, "q")+pools)
-	p = serve(t, file)
+	serve(t, file)
 	wantAnswer(t, four, "s2")
 	wantAnswer(t, six, "s1")
 }

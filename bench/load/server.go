@@ -28,7 +28,6 @@ type server struct {
 	head header
 	have int // bytes of the header
 	need int // bytes of the current message not received yet
-	eof  bool
 }
 
 func (s *server) ready(r *rig, e *end, ev uint32) {

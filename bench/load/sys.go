@@ -75,13 +75,6 @@ func sysEpollAdd(ep, fd int32, events uint32, slot int32, gen uint32) syscall.Er
 	return e
 }
 
-func sysEpollMod(ep, fd int32, events uint32, slot int32, gen uint32) syscall.Errno {
-	ev := unix.EpollEvent{Events: events, Fd: slot, Pad: int32(gen)}
-	_, _, e := syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, uintptr(ep), unix.EPOLL_CTL_MOD, uintptr(fd),
-		uintptr(unsafe.Pointer(&ev)), 0, 0)
-	return e
-}
-
 func sysEpollDel(ep, fd int32) {
 	var ev unix.EpollEvent
 	syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, uintptr(ep), unix.EPOLL_CTL_DEL, uintptr(fd),
