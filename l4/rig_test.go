@@ -325,13 +325,19 @@ func (h *hand) settled() {
 	})
 }
 
-// expectQuiet: a loop that has something to do when nothing happens would spin.
+// expectQuiet: a loop that has something to do when nothing happens would spin. The kernel's own timers (a probe of a
+// closed window) may bring an event now and then.
 func (h *hand) expectQuiet() {
 	h.t.Helper()
-	for i := range 500 {
+	const turns, mayBe = 500, 10
+	busy := 0
+	for range turns {
 		if h.turn(h.clock) {
-			h.t.Fatalf("turn %d found something to do though nothing had happened", i)
+			busy++
 		}
+	}
+	if busy > mayBe {
+		h.t.Fatalf("%d of %d turns found something to do though nothing had happened", busy, turns)
 	}
 }
 

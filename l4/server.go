@@ -284,12 +284,8 @@ func (s *Server) onShards(f func(*shard)) {
 // pollers is how many pollers netpoll was asked for. They are the process's, not a server's.
 var pollers struct {
 	sync.Mutex
-	n    int
-	live atomic.Int64 // shards that run
+	n int
 }
-
-// alone says whether the shards of this server are all there are, and so each has a poller of its own.
-func (s *Server) alone() bool { return pollers.live.Load() == int64(len(s.shards)) }
 
 // Run serves until ctx ends and the sessions have drained: listeners close at once, sessions may go on for
 // ShutdownTimeout (0: as long as they like), what is left then is cut. Close cuts at once. The error is nil unless
@@ -312,7 +308,6 @@ func (s *Server) Run(ctx context.Context) error {
 		s.shards[i].stop()
 		l.Shutdown(context.Background())
 	}
-	pollers.live.Add(-int64(len(loops)))
 	s.closeShards()
 	return err
 }
@@ -347,7 +342,6 @@ func (s *Server) start() ([]netpoll.EventLoop, error) {
 		select {
 		case <-started:
 			loops = append(loops, loop)
-			pollers.live.Add(1)
 		case err := <-ended:
 			return loops, fmt.Errorf("netpoll: %w", err)
 		}

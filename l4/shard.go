@@ -35,6 +35,7 @@ type shard struct {
 	states     map[*pick.Pool]*pick.State
 	lastID     int32
 	resumeAt   int64 // when paused listeners are tried again; 0: none is
+	trimAt     int64 // when idle pipes are closed; 0: not set
 	alarm      int64 // what the timerfd is set to; 0: not set
 	exchangeAt int64 // when something other than a stream moved bytes last
 	copied     int64
@@ -101,10 +102,8 @@ func (sh *shard) openDescriptors() error {
 
 // turn takes what is ready, moves one quantum of one stream, ends what is over, and looks at the wheel. It never
 // waits. It returns whether there was anything to do.
-func (sh *shard) turn(now int64) bool { return sh.batch(epollPoll(sh.epfd, sh.events), now) }
-
-// batch is turn with n events in hand.
-func (sh *shard) batch(n int, now int64) bool {
+func (sh *shard) turn(now int64) bool {
+	n := epollPoll(sh.epfd, sh.events)
 	if n > 0 {
 		sh.now = now
 	}
@@ -123,6 +122,10 @@ func (sh *shard) batch(n int, now int64) bool {
 	}
 	if sh.resumeAt != 0 && sh.resumeAt <= now {
 		sh.resume()
+	}
+	if sh.trimAt != 0 && sh.trimAt <= now {
+		sh.trimAt = 0
+		sh.pipes.trim()
 	}
 	sh.reap()
 	return busy
@@ -235,68 +238,40 @@ func (i *idler) ended(now int64, worth bool) {
 const (
 	turnsAtOnce = 1000  // bounds how long the loop stays in one call of the poller
 	moderation  = 100e3 // ns that streams may gather, where nothing but streams moves
-	lingerMS    = 20    // how long the loop waits for the next event itself before it leaves that to the poller
+	keepPipes   = 1e9   // ns that pipes are kept for the next stream
 )
 
-// run turns until nothing has been to do for a while; then the poller waits for the next event.
-//
-// The first wait is done here: netpoll yields its goroutine before each wait of its own, and since Go wakes another
-// thread for a goroutine that yields, that costs a futex call and a thread switch each time (measured: 7,700 of them
-// beside 19,000 splices). It is not done where other shards than ours may share our poller.
+// run turns until there is nothing to do; then the poller waits for the next event.
 func (sh *shard) run() {
 	if sh.stopping {
 		return // netpoll had this event in hand when it was told to forget us
 	}
-	n := epollPoll(sh.epfd, sh.events)
 	for range turnsAtOnce {
 		now := sh.server.clock()
-		busy := sh.batch(n, now)
-		if sh.stopping {
+		busy := sh.turn(now)
+		switch {
+		case sh.stopping:
 			close(sh.quit)
 			return
-		}
-		if busy {
+		case busy:
 			sh.idle.ended(now, sh.exchangeAt == sh.now)
+			sh.gather(now)
+		case !sh.idle.awake(now):
+			sh.setAlarm(now)
+			return
 		}
-		if sh.mayRest(now, busy) {
-			sh.setAlarm()
-			if n = sh.wait(); n == 0 {
-				break
-			}
-			continue
-		}
-		n = epollPoll(sh.epfd, sh.events)
 	}
-	if n > 0 || len(sh.streams) > 0 {
-		sh.batch(n, sh.server.clock())
-		sh.wake() // epoll knows nothing of the streams that wait
+	sh.wake() // to be called again: epoll knows nothing of the streams that wait
+}
+
+// gather lets more of the streams come, after a round in which nothing but streams moved, as network cards do with
+// their interrupts: the sooner a stream is looked at again, the less is there, and the more each byte costs.
+func (sh *shard) gather(now int64) {
+	if !sh.streamed || len(sh.streams) > 0 || now-sh.exchangeAt < mixedFor {
 		return
 	}
-	sh.pipes.trim() // idle for a while: the next stream may make its own, at 8 microseconds
-}
-
-// mayRest says whether to sleep until the next event. After a round in which nothing but streams moved it first lets
-// some more of them come, as network cards do with their interrupts: the sooner a stream is looked at again, the less
-// is there, and the more each byte costs.
-func (sh *shard) mayRest(now int64, busy bool) bool {
-	if !busy {
-		return !sh.idle.awake(now)
-	}
-	if !sh.streamed || len(sh.streams) > 0 || now-sh.exchangeAt < mixedFor {
-		return false
-	}
 	sh.streamed = false
-	sh.idle.since = now
 	unix.Nanosleep(&unix.Timespec{Nsec: moderation}, nil)
-	return true
-}
-
-// wait sleeps until there are events, for a while; 0 says that the poller should wait.
-func (sh *shard) wait() int {
-	if !sh.server.alone() {
-		return 0
-	}
-	return epollWait(sh.epfd, sh.events, lingerMS)
 }
 
 func (sh *shard) wake() {
@@ -304,13 +279,22 @@ func (sh *shard) wake() {
 	unix.Write(int(sh.evfd), one[:])
 }
 
-// setAlarm makes the loop wake for the wheel, if nothing else wakes it before.
-func (sh *shard) setAlarm() {
+// setAlarm makes the loop wake for what it has to do by the clock, if nothing else wakes it before.
+func (sh *shard) setAlarm(now int64) {
 	at, some := sh.wheel.next()
-	if sh.resumeAt != 0 && (!some || sh.resumeAt < at) {
-		at, some = sh.resumeAt, true
+	if !some {
+		at = never
 	}
-	if !some || sh.alarm != 0 && sh.alarm <= at {
+	if sh.resumeAt != 0 {
+		at = min(at, sh.resumeAt)
+	}
+	if len(sh.pipes.idle) > 0 {
+		if sh.trimAt == 0 {
+			sh.trimAt = now + keepPipes
+		}
+		at = min(at, sh.trimAt)
+	}
+	if at == never || sh.alarm != 0 && sh.alarm <= at {
 		return
 	}
 	sh.alarm = at

@@ -123,12 +123,6 @@ func epollPoll(ep int32, events []unix.EpollEvent) int {
 	return int(n)
 }
 
-// epollWait waits up to ms milliseconds. It is the one call here that may sleep, so it lets the scheduler know.
-func epollWait(ep int32, events []unix.EpollEvent, ms int) int {
-	n, _ := unix.EpollWait(int(ep), events, ms)
-	return max(n, 0)
-}
-
 // drainCounter empties an eventfd or a timerfd.
 func drainCounter(fd int32) {
 	var v uint64
