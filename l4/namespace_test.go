@@ -2,6 +2,7 @@ package l4
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,16 +83,29 @@ func setPorts(t *testing.T, low, high int) {
 	}
 }
 
+// lines is a log that a test reads.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
 // When all ports towards a server are taken, that is our shortage, and new sessions end at once.
 func TestOutOfPorts(t *testing.T) {
 	inNamespace(t, func(t *testing.T) {
 		server := peers.Listen(t, peers.V4, peers.Echo())
 		setPorts(t, 40000, 40019)
-		b := start(t, path{listen: peers.Unix, server: peers.V4}, []*peers.Server{server})
+		said := make(lines, 16)
+		logged := func(cfg *Config, _ *Service) { cfg.Log = slog.New(slog.NewTextHandler(said, nil)) }
+		b := start(t, path{listen: peers.Unix, server: peers.V4}, []*peers.Server{server}, logged)
 		for range 30 {
 			peers.Dial(t, b.addr).Do(peers.Send(1))
 		}
 		short := b.expect(10, LocalResource)
+		if line := <-said; !strings.Contains(line, "of our own") || strings.Contains(line, "server=") {
+			t.Errorf("the log blames a server: %s", line)
+		}
 		if n := b.Stats().Sessions; n > 20 || short[0].Total > limit/2 {
 			t.Errorf("%d sessions, ended after %v", n, short[0].Total)
 		}

@@ -29,13 +29,14 @@ type Server struct {
 	sessions atomic.Int64
 	pipes    pipeBudget
 
-	maxSessions  atomic.Int64
-	acceptErrors atomic.Int64
-	shortage     atomic.Uint32 // errno of the last accept error that was ours
-	ephemeralLow uint16        // first port that the kernel gives to connects
-	started      chan struct{} // closed when the event loops run
-	cut          chan struct{} // closed by Close
-	cutOnce      sync.Once
+	maxSessions   atomic.Int64
+	acceptErrors  atomic.Int64
+	dialShortages atomic.Int64  // connects that failed for want of something of ours
+	shortage      atomic.Uint32 // errno of the last shortage
+	ephemeralLow  uint16        // first port that the kernel gives to connects
+	started       chan struct{} // closed when the event loops run
+	cut           chan struct{} // closed by Close
+	cutOnce       sync.Once
 
 	mu       sync.Mutex
 	config   Config

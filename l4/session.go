@@ -168,7 +168,10 @@ func (sh *shard) dialServer(s *session) syscall.Errno {
 func (sh *shard) dialFailed(s *session, e syscall.Errno) Reason {
 	why := dialReason(e)
 	upstreamOf(s.server).failed(why, e)
-	if s.Pool.Timed && why != LocalResource {
+	if why == LocalResource {
+		sh.server.dialShortages.Add(1)
+		sh.server.shortage.Store(uint32(e))
+	} else if s.Pool.Timed {
 		s.server.Observe(sh.now, max(s.Pool.ConnectTimeout, time.Duration(sh.now-s.tries.begun)), 0)
 	}
 	s.server.Release()

@@ -48,7 +48,9 @@ func (u *upstream) connected() { u.connects.Add(1) }
 
 func (u *upstream) failed(why Reason, e syscall.Errno) {
 	u.failures[why].Add(1)
-	u.lastErr.Store(uint32(e))
+	if why != LocalResource {
+		u.lastErr.Store(uint32(e))
+	}
 }
 
 // settle tells the counters of the bytes that moved since the last time.
@@ -186,12 +188,16 @@ func addReasons(sum map[Reason]int64, counts *[reasonCount]atomic.Uint64) {
 func (s *Server) complain(stop <-chan struct{}) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	shortages := int64(0)
+	shortages, dials := int64(0), int64(0)
 	for {
 		select {
 		case <-tick.C:
 		case <-stop:
 			return
+		}
+		if n := s.dialShortages.Load(); n > dials {
+			s.log.Error("connects failed for want of descriptors, ports or memory of our own", "times", n-dials, "error", syscall.Errno(s.shortage.Load()))
+			dials = n
 		}
 		if n := s.acceptErrors.Load(); n > shortages && s.shortage.Load() != 0 {
 			s.log.Error("accept failed, listeners pause", "times", n-shortages, "error", syscall.Errno(s.shortage.Swap(0)))
@@ -210,8 +216,10 @@ func (p *Pool) complain(log *slog.Logger) {
 	for _, status := range p.Servers() {
 		u := upstreamOf(status.Server)
 		sum := uint64(0)
-		for i := range u.failures {
-			sum += u.failures[i].Load()
+		for why := range u.failures {
+			if Reason(why) != LocalResource { // not its fault, and told elsewhere
+				sum += u.failures[why].Load()
+			}
 		}
 		if n := sum - u.told; n > 0 {
 			u.told = sum
