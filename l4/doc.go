@@ -14,6 +14,7 @@
 //   - Every session ends in shard.close with a Reason.
 //   - What we run short of ourselves (descriptors, ports, memory) is never held against a server.
 //
-// Read session.go for the life of a session, half.go for how bytes move in one direction, shard.go for the loop, then
-// accept.go, listen.go, server.go. sys.go, addr.go, wheel.go, slab.go and pipe.go are the tools.
+// Read session.go and timeout.go for the life of a session, half.go for how bytes move in one direction, shard.go and
+// poller.go for the loop, then accept.go, listen.go, server.go. sys.go, addr.go, wheel.go, slab.go and pipe.go are the
+// tools.
 package l4

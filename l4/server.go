@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cloudwego/netpoll"
 	"golang.org/x/sys/unix"
 
 	"sluice/pick"
@@ -282,12 +280,6 @@ func (s *Server) onShards(f func(*shard)) {
 	}
 }
 
-// pollers is how many pollers netpoll was asked for. They are the process's, not a server's.
-var pollers struct {
-	sync.Mutex
-	n int
-}
-
 // Run serves until ctx ends and the sessions have drained: listeners close at once, sessions may go on for
 // ShutdownTimeout (0: as long as they like), what is left then is cut. Close cuts at once. The error is nil unless
 // the event loops could not be started.
@@ -312,57 +304,6 @@ func (s *Server) Run(ctx context.Context) error {
 	s.closeShards()
 	return err
 }
-
-// start hands each shard to a poller of its own, as far as netpoll has one for each.
-func (s *Server) start() ([]netpoll.EventLoop, error) {
-	pollers.Lock()
-	defer pollers.Unlock()
-	if len(s.shards) > pollers.n {
-		pollers.n = len(s.shards)
-		if err := netpoll.Configure(netpoll.Config{PollerNum: pollers.n}); err != nil {
-			return nil, err
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case <-s.cut: // Close came first, and has given everything back
-		return nil, nil
-	default:
-	}
-	var loops []netpoll.EventLoop
-	for _, sh := range s.shards {
-		loop, err := netpoll.NewEventLoop(nil)
-		if err != nil {
-			return loops, err
-		}
-		ended := make(chan error, 1)
-		started := make(chan struct{})
-		sh.do(func() { close(started) })
-		go func() { ended <- loop.Serve(nest{sh}) }()
-		select {
-		case <-started:
-			loops = append(loops, loop)
-		case err := <-ended:
-			return loops, fmt.Errorf("netpoll: %w", err)
-		}
-	}
-	s.running = true
-	close(s.started)
-	return loops, nil
-}
-
-// Started is closed when Run has its event loops running: from then on the process opens no descriptor but its own.
-func (s *Server) Started() <-chan struct{} { return s.started }
-
-// nest makes a shard's epoll set look like a listening socket to netpoll: an epoll descriptor is itself pollable, and
-// Accept is called whenever something in the set is ready.
-type nest struct{ sh *shard }
-
-func (n nest) Fd() int                   { return int(n.sh.epfd) }
-func (n nest) Accept() (net.Conn, error) { n.sh.run(); return nil, nil }
-func (n nest) Close() error              { return nil }
-func (n nest) Addr() net.Addr            { return &net.UnixAddr{Name: "shard", Net: "epoll"} }
 
 // drain ends the listening, waits for the sessions, and cuts what is left.
 func (s *Server) drain() {
