@@ -100,7 +100,7 @@ func TestOutOfPorts(t *testing.T) {
 		logged := func(cfg *Config, _ *Service) { cfg.Log = slog.New(slog.NewTextHandler(said, nil)) }
 		b := start(t, path{listen: peers.Unix, server: peers.V4}, []*peers.Server{server}, logged)
 		for range 30 {
-			peers.Dial(t, b.addr).Do(peers.Send(1))
+			peers.Dial(t, b.addr) // it says nothing: the session may have ended before it could
 		}
 		short := b.expect(10, LocalResource)
 		if line := <-said; !strings.Contains(line, "of our own") || strings.Contains(line, "server=") {
